@@ -1,0 +1,2 @@
+// The public surface of nest-rate-limit: explicit named exports only.
+export {};
