@@ -60,6 +60,7 @@ module.exports = {
       displayName: folder,
       testMatch: [`<rootDir>/libs/rate-limit/test/${folder}/**/*.spec.ts`],
     })),
+    { ...base, displayName: 'tools', testMatch: ['<rootDir>/tools/**/*.spec.ts'] },
     { ...base, displayName: 'e2e', testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'] },
   ],
 };
