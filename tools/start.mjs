@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+// `npm start`: from a fresh clone to a running demo. Installs what is missing, finds a Redis, builds when the
+// sources are newer than the last build, and then becomes the demo: one process, so every signal reaches it.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import Module from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureDependencies } from './dependencies.mjs';
+import { findRedis } from './redis/find-redis.mjs';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const main = join(root, 'dist/apps/demo/apps/demo/src/main.js');
+const CLOSING_TIME_MS = 1500;
+
+ensureDependencies(root);
+const redisUrl = await findRedis();
+if (isStale()) build();
+if (redisUrl) process.env.REDIS_URL = redisUrl;
+else delete process.env.REDIS_URL;
+endInTime();
+process.argv.splice(1, 1, main);
+Module.runMain();
+
+function isStale() {
+  if (!existsSync(main)) return true;
+  const sources = ['apps/demo', 'libs/rate-limit/src', 'tsconfig.json', 'nest-cli.json'];
+  return sources.some((source) => newest(join(root, source)) > statSync(main).mtimeMs);
+}
+
+function newest(path) {
+  const inside = statSync(path).isDirectory() ? readdirSync(path, { recursive: true }) : [];
+  return Math.max(...['', ...inside].map((name) => statSync(join(path, name)).mtimeMs));
+}
+
+function build() {
+  const nest = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
+  const { status } = spawnSync(process.execPath, [nest, 'build', 'demo'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+/** The demo closes by itself on a signal; an open connection must not hold it up for long. */
+function endInTime() {
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => setTimeout(() => process.exit(1), CLOSING_TIME_MS).unref());
+  }
+  // npm may be killed without passing it on, and a shell between npm and us passes nothing on.
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, 250);
+  watch.unref();
+}
