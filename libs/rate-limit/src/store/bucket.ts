@@ -1,0 +1,66 @@
+// Pure: one bucket's answer, from its level. Shared by every store, so that all say the same.
+import { refill, rescale, take, timeToFull } from '../core/algorithms/token-bucket';
+import type { BucketCharge, Outcome, Peeked } from './rate-limit-store';
+
+/** What a store keeps of a bucket. */
+export interface BucketState {
+  /** Credits, counted in `unit`. */
+  credits: number;
+  /** The time they were counted at, in µs. */
+  atUs: number;
+  /** The limit's `q` when they were counted. */
+  unit: number;
+}
+
+/** A bucket after refill: its credits in the unit of the limit, and their time. */
+export interface Level {
+  readonly credits: number;
+  readonly atUs: number;
+}
+
+/** The level at `nowUs`; nothing kept means full. */
+export function levelOf(
+  state: BucketState | undefined,
+  { limit: { n, q, capacity } }: BucketCharge,
+  nowUs: number,
+): Level {
+  if (state === undefined) return { credits: capacity, atUs: nowUs };
+  const credits =
+    state.unit === q ? state.credits : rescale(state.credits, state.unit, q, capacity);
+  const [c, t] = refill(credits, state.atUs, n, capacity, nowUs);
+  return { credits: c, atUs: t };
+}
+
+function outcome(
+  { limit: { n, capacity }, price, maxWaitUs }: BucketCharge,
+  { credits, atUs }: Level,
+  nowUs: number,
+): Outcome {
+  const [granted, waitUs, left] = take(credits, atUs, n, price, maxWaitUs, nowUs);
+  return { granted, waitUs, credits: left, fullInUs: timeToFull(left, atUs, n, capacity, nowUs) };
+}
+
+/** The outcomes of a call, all or nothing: if one refuses, the others show their levels uncharged. */
+export function takeAll(
+  charges: readonly BucketCharge[],
+  levels: readonly Level[],
+  nowUs: number,
+): Outcome[] {
+  const all = charges.map((charge, i) => outcome(charge, levels[i], nowUs));
+  if (all.every(({ granted }) => granted)) return all;
+  return all.map((each, i) => {
+    if (!each.granted) return each;
+    const { credits, atUs } = levels[i];
+    const { n, capacity } = charges[i].limit;
+    return { ...each, credits, fullInUs: timeToFull(credits, atUs, n, capacity, nowUs) };
+  });
+}
+
+/** What `take` would say to one charge. A full bucket is as good as forgotten. */
+export function peekOne(charge: BucketCharge, level: Level, nowUs: number): Peeked {
+  return {
+    ...outcome(charge, level, nowUs),
+    held: level.credits,
+    known: level.credits < charge.limit.capacity,
+  };
+}

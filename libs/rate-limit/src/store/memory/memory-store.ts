@@ -1,0 +1,128 @@
+// Buckets in a Map of this process. Bounded, no timer per key: full buckets go as others arrive.
+import { timeToFull } from '../../core/algorithms/token-bucket';
+import { usFromMs } from '../../core/duration';
+import { systemClock, type Clock } from '../../core/clock';
+import { levelOf, peekOne, takeAll, type BucketState } from '../bucket';
+import type { BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+
+/** Options of {@link MemoryStore}. */
+export interface MemoryStoreOptions {
+  /**
+   * The most buckets kept at once, at least 1. At the bound, keys that are not kept yet share one
+   * bucket a policy and scope: a flood of made-up keys cannot push a drained bucket out.
+   * @default 1_000_000
+   */
+  readonly maxBuckets?: number;
+  /** @default the process clock */
+  readonly clock?: Clock;
+}
+
+interface KeptBucket extends BucketState {
+  /** When it is full and may be forgotten, in µs. */
+  fullAtUs: number;
+}
+
+/** How many kept buckets are looked at for every new one: more than one, so that the Map shrinks. */
+const SWEEP_PER_INSERT = 4;
+/** No bucket name starts so: names start with the key prefix and a brace. */
+const OVERFLOW = 'overflow:';
+
+/**
+ * A store of one process; answers at once. Several instances of an application limit separately:
+ * N of them let N times the limit through.
+ */
+export class MemoryStore implements RateLimitStore {
+  readonly source = 'memory';
+  readonly #maxBuckets: number;
+  readonly #clock: Clock;
+  readonly #buckets = new Map<string, KeptBucket>();
+  #sweep = this.#buckets.entries();
+
+  constructor({ maxBuckets = 1_000_000, clock = systemClock }: MemoryStoreOptions = {}) {
+    this.#maxBuckets = maxBuckets;
+    this.#clock = clock;
+  }
+
+  /** Buckets kept now, full ones that were not swept yet included. */
+  get size(): number {
+    return this.#buckets.size;
+  }
+
+  take(charges: readonly BucketCharge[]): Outcome[] {
+    const nowUs = usFromMs(this.#clock.nowMs());
+    const names = charges.map((charge) => this.#nameOf(charge, nowUs));
+    const levels = charges.map((charge, i) => levelOf(this.#buckets.get(names[i]), charge, nowUs));
+    const answers = takeAll(charges, levels, nowUs);
+    const charged = answers.every(({ granted }) => granted);
+    charges.forEach(({ limit }, i) => {
+      const fullAtUs = nowUs + answers[i].fullInUs;
+      const kept = this.#buckets.get(names[i]);
+      if (charged) {
+        this.#keep(names[i], kept, answers[i].credits, levels[i].atUs, limit.q, fullAtUs);
+      } else if (kept !== undefined && fullAtUs > kept.fullAtUs) {
+        // The limit became slower: the bucket is not full when it would have been.
+        kept.fullAtUs = fullAtUs;
+      }
+    });
+    return answers;
+  }
+
+  peek(charges: readonly BucketCharge[]): Peeked[] {
+    const nowUs = usFromMs(this.#clock.nowMs());
+    return charges.map((charge) => {
+      const level = levelOf(this.#buckets.get(charge.bucket), charge, nowUs);
+      return peekOne(charge, level, nowUs);
+    });
+  }
+
+  /** Lowers a bucket to at most `credits`; never raises it. Does nothing where there is no room for it. */
+  lower(charge: BucketCharge, credits: number): void {
+    const { bucket, limit } = charge;
+    const nowUs = usFromMs(this.#clock.nowMs());
+    const kept = this.#buckets.get(bucket);
+    const level = levelOf(kept, charge, nowUs);
+    if (credits >= level.credits || this.#nameOf(charge, nowUs) !== bucket) return;
+    const fullInUs = timeToFull(credits, level.atUs, limit.n, limit.capacity, nowUs);
+    this.#keep(bucket, kept, credits, level.atUs, limit.q, nowUs + fullInUs);
+  }
+
+  reset(buckets: readonly string[]): void {
+    for (const bucket of buckets) this.#buckets.delete(bucket);
+  }
+
+  /** Where a charge is booked: its own bucket while there is room, else the one of its place. */
+  #nameOf({ bucket, place }: BucketCharge, nowUs: number): string {
+    if (this.#buckets.size < this.#maxBuckets || this.#buckets.has(bucket)) return bucket;
+    this.#forgetFull(nowUs);
+    return this.#buckets.size < this.#maxBuckets ? bucket : OVERFLOW + place;
+  }
+
+  #keep(
+    name: string,
+    kept: KeptBucket | undefined,
+    credits: number,
+    atUs: number,
+    unit: number,
+    fullAtUs: number,
+  ): void {
+    if (kept !== undefined) {
+      Object.assign(kept, { credits, atUs, unit, fullAtUs });
+      return;
+    }
+    this.#forgetFull(atUs);
+    this.#buckets.set(name, { credits, atUs, unit, fullAtUs });
+  }
+
+  /** Walks on a few buckets and drops those that are full: forgetting them changes nothing. */
+  #forgetFull(nowUs: number): void {
+    for (let i = 0; i < SWEEP_PER_INSERT; i++) {
+      const next = this.#sweep.next();
+      if (next.done) {
+        this.#sweep = this.#buckets.entries();
+        return;
+      }
+      const [name, { fullAtUs }] = next.value;
+      if (fullAtUs <= nowUs) this.#buckets.delete(name);
+    }
+  }
+}

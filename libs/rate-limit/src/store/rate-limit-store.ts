@@ -1,0 +1,64 @@
+// The port: where buckets live. A store keeps them and applies the core's arithmetic atomically.
+import type { ParsedLimit } from '../core/limit';
+
+/** A value now, or later. A store that can answer at once does so. */
+export type Awaitable<T> = T | Promise<T>;
+
+/** One charge to one bucket, in core units. */
+export interface BucketCharge {
+  /** The bucket's name. */
+  readonly bucket: string;
+  /** Names the policy and scope alone: what the bucket shares with those of other keys. */
+  readonly place: string;
+  readonly limit: ParsedLimit;
+  /** Credits to take: positive, at most `limit.capacity`. */
+  readonly price: number;
+  /** The longest acceptable wait in µs; 0 = now or never. */
+  readonly maxWaitUs: number;
+}
+
+/** What one bucket says to one charge. */
+export interface Outcome {
+  /** This bucket would grant. It was charged only if every bucket of the call granted. */
+  readonly granted: boolean;
+  /** µs until the cost is there; 0 = now. */
+  readonly waitUs: number;
+  /** Credits after the call; negative is debt. */
+  readonly credits: number;
+  /** µs until the bucket is full; 0 = it is. */
+  readonly fullInUs: number;
+}
+
+/** What `take` would have said, and what is there. */
+export interface Peeked extends Outcome {
+  /** Credits that are there before any charge. */
+  readonly held: number;
+  /** Something is missing from the bucket. A full bucket and an absent one are the same. */
+  readonly known: boolean;
+}
+
+/**
+ * Keeps buckets. Every method may answer at once or by a promise.
+ *
+ * What every store promises (`storeContract` in `nest-rate-limit/testing` checks it):
+ * - a call is atomic: concurrent calls admit exactly what they would one after another;
+ * - all or nothing: if one bucket of a call refuses, none is charged;
+ * - a refusal changes nothing but elapsed time;
+ * - an absent bucket is a full one, and a bucket is not forgotten before it is full;
+ * - a limit that changed under a bucket keeps whole thousandths of its tokens;
+ * - its clock decides, not the caller's.
+ *
+ * Failures are `StoreUnavailableError` (may pass) or `StoreConfigurationError` (will not).
+ */
+export interface RateLimitStore {
+  /** `shared`: one truth for several processes; such a store gets a deadline and a failure policy. */
+  readonly source: 'shared' | 'memory';
+  /** Charges distinct buckets: all of them, or none. One outcome each, in order. */
+  take(charges: readonly BucketCharge[]): Awaitable<readonly Outcome[]>;
+  /** What `take` would say of each; writes nothing. */
+  peek(charges: readonly BucketCharge[]): Awaitable<readonly Peeked[]>;
+  /** Forgets buckets: they are full again. Unknown ones are ignored. */
+  reset(buckets: readonly string[]): Awaitable<void>;
+  /** Ends what the store itself opened. Further calls fail. */
+  close?(): Awaitable<void>;
+}

@@ -1,0 +1,158 @@
+// Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
+
+export const peek = {
+  name: 'rlPeek_2ba3190d',
+  sha1: '2ba3190d08186a3b2d74f731a9af8a625998a965',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local now = read_now(tonumber(ARGV[1]))
+local reply = {}
+for i = 1, #KEYS do
+  local a = 3 * i - 1
+  local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local c, t = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  c, t = refill(c, t, n, cap, now)
+  reply[#reply + 1] = c
+  reply[#reply + 1] = math.max(0, t - now)
+end
+return reply
+`,
+} as const;
+
+export const take = {
+  name: 'rlTake_bd9d8ffe',
+  sha1: 'bd9d8ffeaed63311f457cd16575875d8174e196c',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local give_up_at, given = tonumber(ARGV[1]), tonumber(ARGV[2])
+local now = read_now(given)
+local now_ms = math.floor(now / 1000)
+if give_up_at and now_ms > give_up_at then return { now_ms } end
+local spare_ttl = given and 3600000 or 2
+local reply = { now_ms }
+local skews = {}
+local level, at, unit, capacity, speed, mark, stored = {}, {}, {}, {}, {}, {}, {}
+local granted = true
+for i = 1, #KEYS do
+  local a = 6 * i - 3
+  local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local fingerprint, price, max_wait = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+  if not (price > 0 and price <= cap) then return redis.error_reply('RATELIMIT price out of range') end
+  local c, t, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  c, t = refill(c, t, n, cap, now)
+  reply[1 + i] = c
+  if t > now then
+    skews[#skews + 1] = i
+    skews[#skews + 1] = t - now
+  end
+  local ok, _, left = take(c, t, n, price, max_wait, now)
+  if not ok then granted = false end
+  level[i], at[i], unit[i], capacity[i], speed[i], mark[i], stored[i] = left, t, q, cap, n, fingerprint, found
+end
+for i = 1, #KEYS do
+  if granted then
+    local ttl = math.ceil(time_to_full(level[i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+    redis.call('SET', KEYS[i], encode(mark[i], level[i], at[i], unit[i]), 'PX', ttl)
+  elseif stored[i] and stored[i] ~= mark[i] then
+    local ttl = math.ceil(time_to_full(reply[1 + i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+    if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ttl) end
+  end
+end
+for i = 1, #skews do reply[#reply + 1] = skews[i] end
+return reply
+`,
+} as const;

@@ -1,0 +1,53 @@
+-- Charges several buckets: all of them, or none.
+-- KEYS  1..B        buckets, distinct, of one slot
+-- ARGV  1           Redis time in ms after which the caller has given up; '' = never
+--       2           time in µs for tests; '' = the server's clock. TTLs run on real time, so they
+--                   are an hour longer then
+--       then 6 a bucket: n, q, capacity, fingerprint, price (credits), max wait (µs)
+-- Reply [1]         Redis time in ms
+--       [1 + i]     credits of bucket i after refill, before the charge
+--       then pairs  i, t - now: buckets whose time lies ahead, after a clock that went back
+--       Only [1]: the caller had given up, nothing was done.
+-- TTL   time to full, and 2 ms since PX counts from a clock that Redis caches: forgetting is safe.
+-- A refused call writes no bucket. It only lengthens a TTL that a changed limit made too short.
+-- @include lib/now
+-- @include lib/token_bucket
+-- @include lib/bucket_value
+
+local give_up_at, given = tonumber(ARGV[1]), tonumber(ARGV[2])
+local now = read_now(given)
+local now_ms = math.floor(now / 1000)
+if give_up_at and now_ms > give_up_at then return { now_ms } end
+
+local spare_ttl = given and 3600000 or 2
+local reply = { now_ms }
+local skews = {}
+local level, at, unit, capacity, speed, mark, stored = {}, {}, {}, {}, {}, {}, {}
+local granted = true
+for i = 1, #KEYS do
+  local a = 6 * i - 3
+  local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local fingerprint, price, max_wait = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+  if not (price > 0 and price <= cap) then return redis.error_reply('RATELIMIT price out of range') end
+  local c, t, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  c, t = refill(c, t, n, cap, now)
+  reply[1 + i] = c
+  if t > now then
+    skews[#skews + 1] = i
+    skews[#skews + 1] = t - now
+  end
+  local ok, _, left = take(c, t, n, price, max_wait, now)
+  if not ok then granted = false end
+  level[i], at[i], unit[i], capacity[i], speed[i], mark[i], stored[i] = left, t, q, cap, n, fingerprint, found
+end
+for i = 1, #KEYS do
+  if granted then
+    local ttl = math.ceil(time_to_full(level[i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+    redis.call('SET', KEYS[i], encode(mark[i], level[i], at[i], unit[i]), 'PX', ttl)
+  elseif stored[i] and stored[i] ~= mark[i] then
+    local ttl = math.ceil(time_to_full(reply[1 + i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+    if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ttl) end
+  end
+end
+for i = 1, #skews do reply[#reply + 1] = skews[i] end
+return reply

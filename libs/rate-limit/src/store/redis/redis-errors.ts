@@ -1,0 +1,53 @@
+// What an error of the Redis client means: an outage that may pass, or a configuration that will not.
+import { RateLimitError, StoreConfigurationError, StoreUnavailableError } from '../../core/errors';
+
+/**
+ * Replies of a server that cannot serve right now. Everything else that a server answers (NOAUTH,
+ * NOPERM, WRONGTYPE, CROSSSLOT, a broken script …) will not pass by itself.
+ */
+const OUTAGES = new Set([
+  'LOADING',
+  'READONLY',
+  'MASTERDOWN',
+  'CLUSTERDOWN',
+  'TRYAGAIN',
+  'MOVED',
+  'ASK',
+  'BUSY',
+  'UNKILLABLE',
+  'OOM',
+  'MISCONF',
+  'NOREPLICAS',
+]);
+const REPLY_PREFIX = /^([A-Z]{2,})(?:\s|$)/;
+
+/** The upper-case word that a Redis error reply starts with; `undefined` for a client's own error. */
+function replyPrefix(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // ReplyError is the class of redis-parser; copies of it differ, so it is known by its name.
+  if (error.name !== 'ReplyError') return undefined;
+  return REPLY_PREFIX.exec(error.message)?.[1] ?? 'ERR';
+}
+
+/** True when the server does not know the script: nothing was run, so it is safe to send it whole. */
+export function isUnknownScript(error: unknown): boolean {
+  return replyPrefix(error) === 'NOSCRIPT';
+}
+
+/** True for a reply that no waiting will change. */
+export function isConfigurationError(error: unknown): boolean {
+  const prefix = replyPrefix(error);
+  return prefix !== undefined && !OUTAGES.has(prefix);
+}
+
+/** The error of this library for an error of the client. Errors of this library pass unchanged. */
+export function storeError(error: unknown): RateLimitError {
+  if (error instanceof RateLimitError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return isConfigurationError(error)
+    ? new StoreConfigurationError(
+        `Redis refuses the rate limiter: ${text}. Check the password, the ACL and the key prefix`,
+        { cause: error },
+      )
+    : new StoreUnavailableError(`Redis is out: ${text}`, { cause: error });
+}

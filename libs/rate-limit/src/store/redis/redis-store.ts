@@ -1,0 +1,122 @@
+// The port as script calls. The arithmetic of the answer is the core's; the scripts are its twins.
+import { systemClock } from '../../core/clock';
+import { StoreUnavailableError } from '../../core/errors';
+import { usFromMs } from '../../core/duration';
+import { peekOne, takeAll, type Level } from '../bucket';
+import type { BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import * as scripts from './lua.generated';
+import { storeError } from './redis-errors';
+import type { RedisLike } from './redis-like';
+import { RedisScript } from './redis-script';
+
+/** How a {@link RedisStore} is set up. */
+export interface RedisStoreOptions {
+  /**
+   * Ends the store: closes the client if the store's owner opened it. Left out for a client that
+   * was handed in.
+   */
+  readonly close?: () => Promise<void>;
+  /**
+   * Milliseconds after which callers stop waiting for an answer. A charge that reaches the server
+   * later than that is not made: a server that was paused does not charge what was answered
+   * otherwise meanwhile.
+   * @default never
+   */
+  readonly giveUpAfterMs?: number;
+  /** For tests: the time that the scripts use instead of the server's. */
+  readonly nowMs?: () => number;
+}
+
+const TAKE_SCRIPT = new RedisScript(scripts.take.lua);
+const PEEK_SCRIPT = new RedisScript(scripts.peek.lua);
+
+/** Buckets in Redis, one truth for every process. One round trip a call; the server's clock decides. */
+export class RedisStore implements RateLimitStore {
+  readonly source = 'shared';
+  readonly #client: RedisLike;
+  readonly #options: RedisStoreOptions;
+  /** Server time minus our monotonic time, in ms; a little less, by the time a reply takes. */
+  #offsetMs: number | undefined;
+
+  constructor(client: RedisLike, options: RedisStoreOptions = {}) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  async take(charges: readonly BucketCharge[]): Promise<Outcome[]> {
+    const keys = charges.map(({ bucket }) => bucket);
+    const args: (string | number)[] = [this.#giveUpAt(), this.#givenUs()];
+    for (const { limit, price, maxWaitUs } of charges) {
+      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, price, maxWaitUs);
+    }
+    const startedMs = systemClock.monotonicMs();
+    let reply = await this.#run(TAKE_SCRIPT, keys, args);
+    if (reply.length === 1) {
+      // The server found us gone. Either we are, or our idea of its clock was wrong; nothing was
+      // charged, so a caller who still waits is served without the check.
+      if (systemClock.monotonicMs() - startedMs >= (this.#options.giveUpAfterMs ?? Infinity)) {
+        throw new StoreUnavailableError('Redis answered after the deadline; nothing was charged');
+      }
+      args[0] = '';
+      reply = await this.#run(TAKE_SCRIPT, keys, args);
+    }
+    return takeAll(charges, takeLevels(reply, charges.length), 0);
+  }
+
+  async peek(charges: readonly BucketCharge[]): Promise<Peeked[]> {
+    const keys = charges.map(({ bucket }) => bucket);
+    const args: (string | number)[] = [this.#givenUs()];
+    for (const { limit } of charges) args.push(limit.n, limit.q, limit.capacity);
+    const reply = numbers(await PEEK_SCRIPT.run(this.#client, keys, args));
+    return charges.map((charge, i) =>
+      peekOne(charge, { credits: reply[2 * i], atUs: reply[2 * i + 1] }, 0),
+    );
+  }
+
+  async reset(buckets: readonly string[]): Promise<void> {
+    try {
+      // One command a bucket: buckets of different keys may live in different slots.
+      await Promise.all(buckets.map((bucket) => this.#client.del(bucket)));
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#options.close?.();
+  }
+
+  async #run(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<number[]> {
+    const reply = numbers(await script.run(this.#client, keys, args));
+    this.#offsetMs = reply[0] - systemClock.monotonicMs();
+    return reply;
+  }
+
+  #giveUpAt(): number | '' {
+    const { giveUpAfterMs, nowMs } = this.#options;
+    if (giveUpAfterMs === undefined || nowMs !== undefined || this.#offsetMs === undefined) {
+      return '';
+    }
+    return Math.ceil(systemClock.monotonicMs() + this.#offsetMs + giveUpAfterMs);
+  }
+
+  #givenUs(): number | '' {
+    return this.#options.nowMs === undefined ? '' : usFromMs(this.#options.nowMs());
+  }
+}
+
+/** Replies are integers, but a client may be set to hand them over as text. */
+function numbers(reply: unknown): number[] {
+  return (reply as unknown[]).map(Number);
+}
+
+/** The levels in a reply of the take script, in a time whose zero is the server's now. */
+function takeLevels(reply: readonly number[], buckets: number): Level[] {
+  const levels = reply.slice(1, 1 + buckets).map((credits) => ({ credits, atUs: 0 }));
+  for (let at = 1 + buckets; at < reply.length; at += 2) levels[reply[at] - 1].atUs = reply[at + 1];
+  return levels;
+}

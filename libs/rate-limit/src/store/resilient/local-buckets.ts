@@ -1,0 +1,68 @@
+// The buckets of this process that answer while the shared store is out.
+import { rescale } from '../../core/algorithms/token-bucket';
+import type { MemoryStore } from '../memory/memory-store';
+import type { BucketCharge, Outcome } from '../rate-limit-store';
+import type { ResilientCharge } from './failure-policy';
+
+/**
+ * Local buckets follow the shared ones down: what a shared answer showed as spent is spent here
+ * too, and what was spent here during an outage stays spent when the store flaps. Nothing of it is
+ * ever sent to the shared store.
+ */
+export class LocalBuckets {
+  constructor(private readonly store: MemoryStore) {}
+
+  /** All or nothing over the `local` charges; those that are `open` pass. */
+  take(charges: readonly ResilientCharge[]): Outcome[] {
+    const taken = this.store.take(charges.filter(isLocal).map(localCharge));
+    let next = 0;
+    return charges.map((charge) =>
+      isLocal(charge) ? sharedUnits(charge, taken[next++]) : passed(charge),
+    );
+  }
+
+  /** What `take` would say of each. */
+  peek(charges: readonly ResilientCharge[]) {
+    const peeked = this.store.peek(charges.map(localCharge));
+    return charges.map((charge, i) => ({
+      ...peeked[i],
+      ...(isLocal(charge) ? sharedUnits(charge, peeked[i]) : passed(charge)),
+      held: rescaled(charge, peeked[i].held),
+    }));
+  }
+
+  /** Remembers what the shared store just showed. */
+  follow(charges: readonly ResilientCharge[], outcomes: readonly Outcome[]): void {
+    charges.forEach((charge, i) => {
+      if (!isLocal(charge)) return;
+      const { limit, localLimit } = charge;
+      const credits = rescale(outcomes[i].credits, limit.q, localLimit.q, localLimit.capacity);
+      this.store.lower(localCharge(charge), credits);
+    });
+  }
+
+  reset(buckets: readonly string[]): void {
+    this.store.reset(buckets);
+  }
+}
+
+function isLocal({ failureMode }: ResilientCharge): boolean {
+  return failureMode === 'local';
+}
+
+function localCharge(charge: ResilientCharge): BucketCharge {
+  const { limit, localLimit } = charge;
+  return { ...charge, limit: localLimit, price: (charge.price / limit.q) * localLimit.q };
+}
+
+function rescaled({ limit, localLimit }: ResilientCharge, credits: number): number {
+  return rescale(credits, localLimit.q, limit.q, limit.capacity);
+}
+
+function sharedUnits(charge: ResilientCharge, outcome: Outcome): Outcome {
+  return { ...outcome, credits: rescaled(charge, outcome.credits) };
+}
+
+function passed({ limit, price }: BucketCharge): Outcome {
+  return { granted: true, waitUs: 0, credits: limit.capacity - price, fullInUs: 0 };
+}

@@ -1,0 +1,170 @@
+// A store that always answers in time: a deadline, a breaker and a failure policy. Knows no Redis.
+import type { DecisionSource } from '../../core/decision';
+import {
+  RateLimitError,
+  StoreConfigurationError,
+  StoreTimeoutError,
+  StoreUnavailableError,
+} from '../../core/errors';
+import { MemoryStore, type MemoryStoreOptions } from '../memory/memory-store';
+import type { Awaitable, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import { Breaker } from './breaker';
+import { Deadlines } from './deadlines';
+import type { ResilientCharge } from './failure-policy';
+import { LocalBuckets } from './local-buckets';
+
+/** How often an outage is probed. */
+const PROBE_EVERY_MS = 250;
+
+/** The outcomes of a call, and who gave them. */
+export interface Answer<T extends Outcome = Outcome> {
+  readonly outcomes: readonly T[];
+  readonly source: DecisionSource;
+  /** The shared store was out and the failure policy answered. */
+  readonly degraded: boolean;
+}
+
+/** Options of {@link ResilientStore}. */
+export interface ResilientStoreOptions extends MemoryStoreOptions {
+  /** The longest that one call waits for the shared store, in ms. */
+  readonly timeoutMs: number;
+  /** Told once when an outage begins, with its cause, and once when it ends, without. */
+  readonly onChange?: (cause: Error | undefined) => void;
+}
+
+/**
+ * Wraps a store. A store of this process answers as it is. A shared one is given `timeoutMs` for a
+ * call; when it fails, each charge is answered by its own failure mode, and after a few failures in
+ * a row the store is no longer asked until a probe, made beside the calls, gets an answer.
+ *
+ * Configuration errors are thrown, whatever the failure mode: they are no outage.
+ */
+export class ResilientStore {
+  readonly #inner: RateLimitStore;
+  readonly #options: ResilientStoreOptions;
+  readonly #breaker = new Breaker();
+  readonly #deadlines: Deadlines;
+  readonly #local: LocalBuckets;
+  #probe: NodeJS.Timeout | undefined;
+
+  constructor(inner: RateLimitStore, options: ResilientStoreOptions) {
+    this.#inner = inner;
+    this.#options = options;
+    this.#deadlines = new Deadlines(options.timeoutMs);
+    this.#local = new LocalBuckets(new MemoryStore(options));
+  }
+
+  get source(): RateLimitStore['source'] {
+    return this.#inner.source;
+  }
+
+  /** @throws StoreUnavailableError when the store is out and one of the charges is `closed` */
+  take(charges: readonly ResilientCharge[]): Awaitable<Answer> {
+    if (this.#inner.source === 'memory') return answered(this.#inner.take(charges), 'memory');
+    return this.#ask(
+      charges,
+      async () => {
+        const outcomes = await this.#inner.take(charges);
+        this.#local.follow(charges, outcomes);
+        return outcomes;
+      },
+      () => this.#local.take(charges),
+    );
+  }
+
+  /** @throws StoreUnavailableError when the store is out and one of the charges is `closed` */
+  peek(charges: readonly ResilientCharge[]): Awaitable<Answer<Peeked>> {
+    if (this.#inner.source === 'memory') return answered(this.#inner.peek(charges), 'memory');
+    return this.#ask(
+      charges,
+      async () => this.#inner.peek(charges),
+      () => this.#local.peek(charges),
+    );
+  }
+
+  /** Needs the shared store. @throws StoreUnavailableError */
+  async reset(buckets: readonly string[]): Promise<void> {
+    if (this.#inner.source === 'shared') await this.#inTime(async () => this.#inner.reset(buckets));
+    else await this.#inner.reset(buckets);
+    this.#local.reset(buckets);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#probe);
+    this.#probe = undefined;
+    this.#deadlines.close();
+    await this.#inner.close?.();
+  }
+
+  async #ask<T extends Outcome>(
+    charges: readonly ResilientCharge[],
+    shared: () => Promise<readonly T[]>,
+    local: () => T[],
+  ): Promise<Answer<T>> {
+    let cause: unknown;
+    if (!this.#breaker.isOpen) {
+      try {
+        return { outcomes: await this.#inTime(shared), source: 'shared', degraded: false };
+      } catch (error) {
+        if (!(error instanceof StoreUnavailableError)) throw error;
+        cause = error;
+        this.#failed(charges, error);
+      }
+    }
+    const closed = charges.find(({ failureMode }) => failureMode === 'closed');
+    if (closed !== undefined) {
+      throw new StoreUnavailableError(
+        `the rate limit store is out and ${closed.place} is closed without it`,
+        { cause },
+      );
+    }
+    return { outcomes: local(), source: 'local', degraded: true };
+  }
+
+  /** One call of the shared store, bounded. Anything it throws that is no error of ours is an outage. */
+  async #inTime<T>(call: () => Promise<T>): Promise<T> {
+    const { timeoutMs } = this.#options;
+    const result = await this.#deadlines.bound(
+      call().catch((error: unknown) => {
+        if (error instanceof RateLimitError) throw error;
+        throw new StoreUnavailableError(`the rate limit store failed: ${String(error)}`, {
+          cause: error,
+        });
+      }),
+      () => new StoreTimeoutError(`the rate limit store did not answer within ${timeoutMs} ms`),
+    );
+    this.#succeeded();
+    return result;
+  }
+
+  #succeeded(): void {
+    if (this.#breaker.succeeded()) this.#options.onChange?.(undefined);
+  }
+
+  #failed(charges: readonly ResilientCharge[], cause: Error): void {
+    if (!this.#breaker.failed()) return;
+    this.#options.onChange?.(cause);
+    this.#probeLater(charges);
+  }
+
+  /** Looks whether the store is back, without charging anything and without anyone waiting. */
+  #probeLater(charges: readonly ResilientCharge[]): void {
+    this.#probe = setTimeout(() => {
+      this.#inTime(async () => this.#inner.peek(charges)).catch((error: unknown) => {
+        if (this.#probe === undefined) return; // closed meanwhile
+        // A store that refuses us is there: the next call is to hear it loudly.
+        if (error instanceof StoreConfigurationError) this.#succeeded();
+        else this.#probeLater(charges);
+      });
+    }, PROBE_EVERY_MS).unref();
+  }
+}
+
+function answered<T extends Outcome>(
+  outcomes: Awaitable<readonly T[]>,
+  source: DecisionSource,
+): Awaitable<Answer<T>> {
+  return outcomes instanceof Promise
+    ? outcomes.then((settled) => ({ outcomes: settled, source, degraded: false }))
+    : { outcomes, source, degraded: false };
+}
