@@ -1,0 +1,107 @@
+// Charges of the limiter and how they become charges of buckets, and answers become decisions.
+import type { Decision } from '../core/decision';
+import { msFromUsCeil } from '../core/duration';
+import { CostExceedsCapacityError, InvalidCostError, InvalidLimitError } from '../core/errors';
+import { shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
+import type { Outcome } from '../store/rate-limit-store';
+import type { ResilientCharge } from '../store/resilient/failure-policy';
+import type { Answer } from '../store/resilient/resilient-store';
+import { priceOf, type ScopedPolicy } from './policy';
+
+/** One charge, with everything about it settled. */
+export interface PreparedCharge {
+  readonly scoped: ScopedPolicy;
+  readonly key: string;
+  /** Tokens; checked by {@link bucketCharge}. */
+  readonly cost: number;
+}
+
+/**
+ * @throws InvalidCostError, CostExceedsCapacityError; the bucket is untouched
+ */
+export function bucketCharge(
+  { scoped: { policy, place }, key, cost }: PreparedCharge,
+  maxWaitUs = 0,
+): ResilientCharge {
+  const { limit } = policy;
+  if (typeof cost !== 'number' || !(cost > 0 && cost < Infinity)) {
+    throw new InvalidCostError(
+      `cost ${shown(cost)} of policy "${policy.name}" is not a positive finite number`,
+    );
+  }
+  const price = priceOf(cost, limit);
+  if (price > limit.capacity) {
+    throw new CostExceedsCapacityError(
+      `cost ${cost} is more than the capacity ${limit.capacityTokens} of policy "${policy.name}": raise the capacity or split the call`,
+    );
+  }
+  return {
+    bucket: place.bucket(key),
+    place: place.name,
+    limit,
+    price,
+    maxWaitUs,
+    failureMode: policy.failureMode,
+    localLimit: policy.localLimit,
+  };
+}
+
+/**
+ * Charges of one bucket become one: their costs add up. Returns, for each charge, which of the
+ * merged ones it is part of.
+ *
+ * @throws InvalidLimitError when one bucket is charged under two different limits
+ * @throws CostExceedsCapacityError when the sum could never pass
+ */
+export function merged(charges: readonly ResilientCharge[]): {
+  charges: ResilientCharge[];
+  at: number[];
+} {
+  if (charges.length === 1) return { charges: [charges[0]], at: [0] };
+  const byBucket = new Map<string, number>();
+  const distinct: ResilientCharge[] = [];
+  const at = charges.map((charge) => {
+    const known = byBucket.get(charge.bucket);
+    if (known === undefined) {
+      byBucket.set(charge.bucket, distinct.length);
+      return distinct.push(charge) - 1;
+    }
+    const sum = distinct[known];
+    const { n, q, capacity } = sum.limit;
+    if (n !== charge.limit.n || q !== charge.limit.q || capacity !== charge.limit.capacity) {
+      throw new InvalidLimitError(
+        `one call charges the bucket of ${charge.place} under two different limits: give them different names`,
+      );
+    }
+    const price = sum.price + charge.price;
+    if (price > capacity) {
+      throw new CostExceedsCapacityError(
+        `the costs of one call to ${charge.place} add up to more than its capacity: raise the capacity or split the call`,
+      );
+    }
+    distinct[known] = { ...sum, price };
+    return known;
+  });
+  return { charges: distinct, at };
+}
+
+/** The decision that an outcome means for a charge. */
+export function decision(
+  { scoped: { policy }, key, cost }: PreparedCharge,
+  { granted, waitUs, credits, fullInUs }: Outcome,
+  { source, degraded }: Answer,
+): Decision {
+  const creditsPerToken = policy.limit.q * THOUSANDTHS_PER_TOKEN;
+  return {
+    allowed: granted,
+    policy: policy.name,
+    key,
+    cost,
+    limit: policy.limit.limit,
+    remaining: credits > 0 ? Math.floor(credits / creditsPerToken) : 0,
+    retryAfterMs: granted ? 0 : msFromUsCeil(waitUs),
+    resetAfterMs: msFromUsCeil(fullInUs),
+    source,
+    degraded,
+  };
+}

@@ -1,0 +1,192 @@
+// The use cases, framework-free: who asks, under which policy, at what cost; the store decides.
+import { strictest, type CombinedDecision, type Decision } from '../core/decision';
+import { InvalidLimitError, LimiterClosedError, MissingKeyError } from '../core/errors';
+import { shown, THOUSANDTHS_PER_TOKEN, type Limit } from '../core/limit';
+import type { Awaitable, Outcome } from '../store/rate-limit-store';
+import type { Answer, ResilientStore } from '../store/resilient/resilient-store';
+import { bucketCharge, decision, merged, type PreparedCharge } from './charge';
+import { LimiterEmitter } from './events';
+import type { PolicyRegistry } from './policy-registry';
+
+/** Which limit a call is about: numbers, the name of a policy, or a row of the tier table. */
+export type LimitRef = Limit | string | { tier: string };
+
+/** One charge of {@link RateLimiter.consumeAll}. */
+export interface Charge {
+  /** Whose bucket; any string. */
+  key: string;
+  /** @default the module's limit */
+  limit?: LimitRef;
+  /**
+   * Tokens to take: positive and finite; counted in thousandths, rounded up.
+   * @default 1
+   */
+  cost?: number;
+  /** @default the policy's own scope; `'app'` for plain numbers */
+  scope?: string;
+}
+
+/** What is known of a key. */
+export interface BucketInfo {
+  /** Whole tokens that are there now, rounded down, never negative. */
+  available: number;
+  /** Tokens per the limit's period. */
+  rate: number;
+  /** The largest burst, in tokens. */
+  capacity: number;
+}
+
+/** Decides charges. All instances on one store share their buckets. */
+export class RateLimiter {
+  /** Typed events; see {@link LimiterEmitter}. */
+  readonly events: LimiterEmitter;
+  #closed = false;
+
+  constructor(
+    protected readonly store: ResilientStore,
+    protected readonly registry: PolicyRegistry,
+    events: LimiterEmitter,
+  ) {
+    this.events = events;
+  }
+
+  /**
+   * Takes `cost` tokens from the bucket of `key` if they are there. A denial is a value.
+   *
+   * @throws InvalidLimitError, UnknownPolicyError, InvalidCostError, CostExceedsCapacityError: the
+   *   bucket is untouched
+   * @throws StoreUnavailableError when the store is out and the policy is `closed`
+   */
+  async consume(
+    key: string,
+    limit?: LimitRef,
+    options: { cost?: number; scope?: string } = {},
+  ): Promise<Decision> {
+    const { binding } = await this.decide([this.#prepared({ ...options, key, limit })]);
+    return binding;
+  }
+
+  /**
+   * Makes several charges together: all of them, or none. One call of the store. Charges of one
+   * bucket add up. An empty list is an error: nothing could bind.
+   */
+  async consumeAll(charges: readonly Charge[]): Promise<CombinedDecision> {
+    if (!Array.isArray(charges) || charges.length === 0) {
+      throw new InvalidLimitError(
+        `consumeAll: ${shown(charges)} is not a list of at least one charge`,
+      );
+    }
+    return this.decide(charges.map((charge) => this.#prepared(charge)));
+  }
+
+  /** What `consume` would say; takes nothing and writes nothing. */
+  async peek(
+    key: string,
+    limit?: LimitRef,
+    options: { cost?: number; scope?: string } = {},
+  ): Promise<Decision> {
+    const charge = this.#prepared({ ...options, key, limit });
+    const answer = await this.store.peek([bucketCharge(charge)]);
+    return decision(charge, answer.outcomes[0], answer);
+  }
+
+  /**
+   * Fills the bucket of `key` again. Without a limit: its buckets under every policy known in this
+   * process. Needs the shared store.
+   */
+  async reset(key: string, limit?: LimitRef, options: { scope?: string } = {}): Promise<void> {
+    this.#check(key);
+    const places =
+      limit === undefined
+        ? [...this.registry.places]
+        : [this.registry.resolve(limit, options.scope).place];
+    await this.store.reset(places.map((place) => place.bucket(key)));
+  }
+
+  /** What is known of a key; `null` when nothing is: its bucket is full, or was never used. */
+  async getInfo(
+    key: string,
+    limit?: LimitRef,
+    options: { scope?: string } = {},
+  ): Promise<BucketInfo | null> {
+    const charge = this.#prepared({ ...options, key, limit });
+    const { outcomes } = await this.store.peek([bucketCharge(charge)]);
+    const [{ known, held }] = outcomes;
+    if (!known) return null;
+    const { q, rate, capacityTokens } = charge.scoped.policy.limit;
+    const available = Math.max(0, Math.floor(held / (q * THOUSANDTHS_PER_TOKEN)));
+    return { available, rate, capacity: capacityTokens };
+  }
+
+  /**
+   * Decides charges whose policies and keys are settled: those that enforce together, all or
+   * nothing; those that only shadow each on its own, beside, and what they refuse is only told by
+   * the `denied` event. Answers at once where the store can.
+   */
+  decide(charges: readonly PreparedCharge[]): Awaitable<CombinedDecision> {
+    if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
+    if (!charges.some(({ scoped }) => scoped.policy.shadow)) return this.#decideTogether(charges);
+    return this.#decideWithShadows(charges);
+  }
+
+  /** Ends the store's connections. Calls after that fail with `LimiterClosedError`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.store.close();
+  }
+
+  async #decideWithShadows(charges: readonly PreparedCharge[]): Promise<CombinedDecision> {
+    const enforced = charges.filter(({ scoped }) => !scoped.policy.shadow);
+    const [together, ...beside] = await Promise.all([
+      enforced.length > 0 ? this.#decideTogether(enforced) : undefined,
+      ...charges
+        .filter(({ scoped }) => scoped.policy.shadow)
+        .map((charge) => this.#decideTogether([charge])),
+    ]);
+    let [nextEnforced, nextShadow] = [0, 0];
+    const decisions = charges.map(({ scoped }) =>
+      scoped.policy.shadow
+        ? { ...beside[nextShadow++].decisions[0], allowed: true, retryAfterMs: 0 }
+        : (together as CombinedDecision).decisions[nextEnforced++],
+    );
+    return together === undefined
+      ? { allowed: true, decisions, binding: decisions.reduce(strictest) }
+      : { ...together, decisions };
+  }
+
+  #decideTogether(charges: readonly PreparedCharge[]): Awaitable<CombinedDecision> {
+    const { charges: buckets, at } = merged(charges.map((charge) => bucketCharge(charge)));
+    const answer = this.store.take(buckets);
+    return answer instanceof Promise
+      ? answer.then((settled) => this.#combined(charges, at, settled))
+      : this.#combined(charges, at, answer);
+  }
+
+  #combined(
+    charges: readonly PreparedCharge[],
+    at: readonly number[],
+    answer: Answer<Outcome>,
+  ): CombinedDecision {
+    const decisions = charges.map((charge, i) => decision(charge, answer.outcomes[at[i]], answer));
+    const allowed = decisions.every((each) => each.allowed);
+    decisions.forEach((each, i) => {
+      // A bucket that would have granted was neither charged nor refused when another one refused.
+      if (allowed || !each.allowed) {
+        this.events.decided(each, allowed, charges[i].scoped.policy.shadow);
+      }
+    });
+    return { allowed, decisions, binding: decisions.reduce(strictest) };
+  }
+
+  #prepared({ key, limit, cost = 1, scope }: Charge): PreparedCharge {
+    this.#check(key);
+    return { scoped: this.registry.resolve(limit, scope), key, cost };
+  }
+
+  #check(key: string): void {
+    if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
+    if (typeof key !== 'string') {
+      throw new MissingKeyError(`key ${shown(key)} is not a string: whose bucket is it?`);
+    }
+  }
+}
