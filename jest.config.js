@@ -1,7 +1,7 @@
 // Which tests exist and how they are compiled. One Jest project per kind of test; the kinds of library tests
 // are the folders of libs/rate-limit/test, so a new folder is a new project and nothing is left out.
 const { existsSync, readdirSync } = require('node:fs');
-const { join } = require('node:path');
+const path = require('node:path');
 
 // Nest 12 ships ES modules, which Jest can't require() on Node < 24.9: SWC turns them into CommonJS.
 const swc = (syntax) => [
@@ -38,7 +38,7 @@ const base = {
 const notProjects = ['support', 'types'];
 
 function libraryTestFolders() {
-  const tests = join(__dirname, 'libs/rate-limit/test');
+  const tests = path.join(__dirname, 'libs/rate-limit/test');
   if (!existsSync(tests)) return [];
   return readdirSync(tests, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !notProjects.includes(entry.name))

@@ -2,6 +2,7 @@
 // Knows processes and ports; knows nothing of the library.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -77,6 +78,7 @@ export class RedisServer {
     });
     closeSync(log);
     child.unref();
+    if (child.pid === undefined) throw ((await once(child, 'error')) as [Error])[0];
     this.child = child;
     tieToThisProcess(child, this.directory);
     for (let poll = 0; poll < START_POLLS && child.exitCode === null; poll += 1) {
@@ -140,7 +142,7 @@ function findBinary(): string {
 
 /**
  * A shell waits on a pipe that we hold open; when we are gone, however that came, the pipe closes and it kills
- * the server. Exit listeners would not do: Jest's sandbox never calls them, and SIGKILL calls nothing.
+ * the server. An exit listener would not do: SIGKILL calls none.
  */
 function tieToThisProcess(server: ChildProcess, directory: string): void {
   const script = 'read _; kill -9 "$1"; rm -rf "$2"';
