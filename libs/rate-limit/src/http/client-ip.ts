@@ -11,6 +11,7 @@ const WORD_BITS = 16;
 const WORD_MASK = 0xffff;
 const WORDS = IPV6_BITS / WORD_BITS;
 
+const MAPPED = '::ffff:';
 const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
 const BRACKETED_IPV6 = /^\[([^\]]+)\](?::\d{1,5})?$/;
 
@@ -45,6 +46,9 @@ export function canonicalIp(
 ): string | undefined {
   if (typeof text !== 'string') return undefined;
   if (isIPv4(text)) return text;
+  // How a dual-stack server sees every IPv4 client; other spellings of it take the long way.
+  if (text.startsWith(MAPPED) && isIPv4(text.slice(MAPPED.length)))
+    return text.slice(MAPPED.length);
   const ipv4 = IPV4_WITH_PORT.exec(text)?.[1];
   if (ipv4 !== undefined) return isIPv4(ipv4) ? ipv4 : undefined;
 
