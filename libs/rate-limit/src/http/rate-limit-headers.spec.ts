@@ -1,3 +1,4 @@
+// Long, because all styles are tried on the same entries: what they say of one response has to agree.
 import * as fc from 'fast-check';
 import { parseList } from 'structured-headers';
 
