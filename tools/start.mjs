@@ -11,7 +11,7 @@ import { findRedis } from './redis/find-redis.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const main = join(root, 'dist/apps/demo/apps/demo/src/main.js');
-const CLOSING_TIME_MS = 1500;
+const CLOSING_TIME_MS = 1200;
 
 ensureDependencies(root);
 const redisUrl = await findRedis();
@@ -30,7 +30,11 @@ function isStale() {
 
 function newest(path) {
   const inside = statSync(path).isDirectory() ? readdirSync(path, { recursive: true }) : [];
-  return Math.max(...['', ...inside].map((name) => statSync(join(path, name)).mtimeMs));
+  const times = ['', ...inside].map((name) => {
+    // A file may go while we look: editors write that way.
+    return statSync(join(path, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  });
+  return Math.max(...times);
 }
 
 function build() {
