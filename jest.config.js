@@ -49,6 +49,8 @@ function libraryTestFolders() {
 module.exports = {
   collectCoverageFrom: ['libs/*/src/**/*.ts'],
   coverageDirectory: 'coverage',
+  // Tests with real servers and deadlines want cores to spare.
+  maxWorkers: '50%',
   projects: [
     {
       ...base,
