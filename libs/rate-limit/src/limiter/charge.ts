@@ -4,8 +4,7 @@ import { msFromUsCeil } from '../core/duration';
 import { CostExceedsCapacityError, InvalidCostError, InvalidLimitError } from '../core/errors';
 import { shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
 import type { Outcome } from '../store/rate-limit-store';
-import type { ResilientCharge } from '../store/resilient/failure-policy';
-import type { Answer } from '../store/resilient/resilient-store';
+import type { Answer, ResilientCharge } from '../store/resilient-port';
 import { priceOf, type ScopedPolicy } from './policy';
 
 /** One charge, with everything about it settled. */

@@ -9,7 +9,7 @@ import {
   type Limit,
   type ParsedLimit,
 } from '../core/limit';
-import { FAILURE_MODES, type FailureMode } from '../store/resilient/failure-policy';
+import { FAILURE_MODES, type FailureMode } from '../store/resilient-port';
 
 /** The name of a limit that was given none. */
 export const DEFAULT_NAME = 'default';

@@ -3,7 +3,7 @@ import { strictest, type CombinedDecision, type Decision } from '../core/decisio
 import { InvalidLimitError, LimiterClosedError, MissingKeyError } from '../core/errors';
 import { shown, THOUSANDTHS_PER_TOKEN, type Limit } from '../core/limit';
 import type { Awaitable, Outcome } from '../store/rate-limit-store';
-import type { Answer, ResilientStore } from '../store/resilient/resilient-store';
+import type { Answer, AnsweringStore } from '../store/resilient-port';
 import { bucketCharge, decision, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
 import type { PolicyRegistry } from './policy-registry';
@@ -43,7 +43,7 @@ export class RateLimiter {
   #closed = false;
 
   constructor(
-    protected readonly store: ResilientStore,
+    protected readonly store: AnsweringStore,
     protected readonly registry: PolicyRegistry,
     events: LimiterEmitter,
   ) {

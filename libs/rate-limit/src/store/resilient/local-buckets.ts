@@ -2,7 +2,7 @@
 import { rescale } from '../../core/algorithms/token-bucket';
 import type { MemoryStore } from '../memory/memory-store';
 import type { BucketCharge, Outcome } from '../rate-limit-store';
-import type { ResilientCharge } from './failure-policy';
+import type { ResilientCharge } from '../resilient-port';
 
 /**
  * Local buckets follow the shared ones down: what a shared answer showed as spent is spent here

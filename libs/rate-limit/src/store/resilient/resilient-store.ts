@@ -8,21 +8,14 @@ import {
 } from '../../core/errors';
 import { MemoryStore, type MemoryStoreOptions } from '../memory/memory-store';
 import type { Awaitable, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import type { Answer, AnsweringStore, ResilientCharge } from '../resilient-port';
 import { Breaker } from './breaker';
 import { Deadlines } from './deadlines';
-import type { ResilientCharge } from './failure-policy';
+
 import { LocalBuckets } from './local-buckets';
 
 /** How often an outage is probed. */
 const PROBE_EVERY_MS = 250;
-
-/** The outcomes of a call, and who gave them. */
-export interface Answer<T extends Outcome = Outcome> {
-  readonly outcomes: readonly T[];
-  readonly source: DecisionSource;
-  /** The shared store was out and the failure policy answered. */
-  readonly degraded: boolean;
-}
 
 /** Options of {@link ResilientStore}. */
 export interface ResilientStoreOptions extends MemoryStoreOptions {
@@ -39,7 +32,7 @@ export interface ResilientStoreOptions extends MemoryStoreOptions {
  *
  * Configuration errors are thrown, whatever the failure mode: they are no outage.
  */
-export class ResilientStore {
+export class ResilientStore implements AnsweringStore {
   readonly #inner: RateLimitStore;
   readonly #options: ResilientStoreOptions;
   readonly #breaker = new Breaker();
@@ -58,7 +51,6 @@ export class ResilientStore {
     return this.#inner.source;
   }
 
-  /** @throws StoreUnavailableError when the store is out and one of the charges is `closed` */
   take(charges: readonly ResilientCharge[]): Awaitable<Answer> {
     if (this.#inner.source === 'memory') return answered(this.#inner.take(charges), 'memory');
     return this.#ask(
@@ -72,7 +64,6 @@ export class ResilientStore {
     );
   }
 
-  /** @throws StoreUnavailableError when the store is out and one of the charges is `closed` */
   peek(charges: readonly ResilientCharge[]): Awaitable<Answer<Peeked>> {
     if (this.#inner.source === 'memory') return answered(this.#inner.peek(charges), 'memory');
     return this.#ask(
@@ -82,7 +73,6 @@ export class ResilientStore {
     );
   }
 
-  /** Needs the shared store. @throws StoreUnavailableError */
   async reset(buckets: readonly string[]): Promise<void> {
     if (this.#inner.source === 'shared') await this.#inTime(async () => this.#inner.reset(buckets));
     else await this.#inner.reset(buckets);
