@@ -1,17 +1,24 @@
-// Placeholder until the demo arrives: answers /health on PORT, or on a free port.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// The process: settings from the environment, a port, a greeting.
+import 'reflect-metadata';
+import { type AddressInfo } from 'node:net';
+import { createDemo } from './create-demo';
+import { isFree } from './free-port';
+import { greeting } from './greeting';
+import { settingsFrom } from './settings';
 
-const server = createServer((request, response) => {
-  response.writeHead(request.url === '/health' ? 200 : 404, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ status: 'ok', redis: process.env.REDIS_URL !== undefined }));
-});
+const USUAL_PORT = 3000;
 
-server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo;
-  console.log(`Listening on http://127.0.0.1:${port}`);
-});
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => server.close());
+async function main(): Promise<void> {
+  const settings = settingsFrom(process.env);
+  const app = await createDemo(settings);
+  app.enableShutdownHooks();
+  const port = settings.port ?? ((await isFree(USUAL_PORT)) ? USUAL_PORT : 0);
+  await app.listen(port, settings.host);
+  const { port: listening } = app.getHttpServer().address() as AddressInfo;
+  console.log(greeting(`http://localhost:${listening}`, settings));
 }
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,40 @@
+// Puts the demo together: the limits for the whole application, the guard in front of every route.
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { RateLimitGuard, RateLimitModule } from 'nest-rate-limit';
+import { AdminController } from './admin.controller';
+import { SETTINGS } from './admin.guard';
+import { HealthController } from './health.controller';
+import { limitsOf } from './limits';
+import { LoginController } from './login.controller';
+import { MeController } from './me.controller';
+import { PageController } from './page.controller';
+import { PatientShutdown } from './patient-shutdown';
+import { RadarController } from './radar.controller';
+import { type Settings } from './settings';
+import { WeatherController } from './weather.controller';
+
+@Module({
+  controllers: [
+    AdminController,
+    HealthController,
+    LoginController,
+    MeController,
+    PageController,
+    RadarController,
+    WeatherController,
+  ],
+})
+export class DemoModule {
+  static with(settings: Settings): DynamicModule {
+    return {
+      module: DemoModule,
+      imports: [RateLimitModule.forRoot(limitsOf(settings))],
+      providers: [
+        { provide: APP_GUARD, useClass: RateLimitGuard },
+        { provide: SETTINGS, useValue: settings },
+        PatientShutdown,
+      ],
+    };
+  }
+}

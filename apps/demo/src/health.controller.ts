@@ -1,0 +1,16 @@
+// For the load balancer, which must never be told 429.
+import { Controller, Get, Inject } from '@nestjs/common';
+import { SkipRateLimit } from 'nest-rate-limit';
+import { SETTINGS } from './admin.guard';
+import { type Settings } from './settings';
+
+@Controller('health')
+@SkipRateLimit()
+export class HealthController {
+  constructor(@Inject(SETTINGS) private readonly settings: Settings) {}
+
+  @Get()
+  health() {
+    return { status: 'ok', store: this.settings.redisUrl === undefined ? 'memory' : 'redis' };
+  }
+}

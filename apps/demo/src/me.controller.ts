@@ -1,0 +1,18 @@
+// Who the caller is and what he has left. Asking is free: @SkipRateLimit leaves only the limit of his address.
+import { Controller, Get, Inject, Req } from '@nestjs/common';
+import { RateLimiterService, SkipRateLimit } from 'nest-rate-limit';
+import { accountOf, type Asking, DEFAULT_TIER, keyOf } from './accounts';
+
+@Controller('me')
+@SkipRateLimit('default')
+export class MeController {
+  constructor(@Inject(RateLimiterService) private readonly limiter: RateLimiterService) {}
+
+  @Get()
+  async me(@Req() request: Asking) {
+    const account = accountOf(request);
+    const tier = account?.tier ?? DEFAULT_TIER;
+    const { limit, remaining, resetAfterMs } = await this.limiter.peek(keyOf(request), { tier });
+    return { account: account?.name ?? null, tier, limit, remaining, resetAfterMs };
+  }
+}

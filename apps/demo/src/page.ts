@@ -1,0 +1,61 @@
+// The page of the demo: one file, no framework, nothing loaded from elsewhere.
+
+/** HTML that asks /me and sends bursts to /weather/oslo with the chosen API key. */
+export const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>nest-rate-limit demo</title>
+<style>
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }
+  #calls { display: flex; flex-wrap: wrap; gap: 4px; min-height: 28px }
+  #calls span { width: 24px; height: 24px; border-radius: 4px; background: #c62828 }
+  #calls span.passed { background: #2e7d32 }
+  label, button { margin-right: 1rem }
+</style>
+<h1>Weather, rate limited</h1>
+<p>
+  <label>API key
+    <select id="key">
+      <option value="">none (your address)</option>
+      <option>slow-key</option><option>free-key</option><option>pro-key</option><option>enterprise-key</option>
+    </select>
+  </label>
+  <button id="send">Send 30 calls</button>
+</p>
+<p id="me" role="status"></p>
+<p id="result" role="status"></p>
+<div id="calls" aria-hidden="true"></div>
+<script>
+  const at = (id) => document.getElementById(id);
+  const ask = (path) => {
+    const key = at('key').value;
+    return fetch(path, { headers: key ? { 'x-api-key': key } : {}, cache: 'no-store' });
+  };
+  async function showMe() {
+    const answer = await ask('/me');
+    if (!answer.ok) return;
+    const me = await answer.json();
+    at('me').textContent = (me.account ?? 'your address') + ', tier ' + me.tier + ': '
+      + me.remaining + ' of ' + me.limit + ' tokens left';
+  }
+  async function send() {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => ask('/weather/oslo')));
+    const refused = answers.filter((answer) => answer.status === 429);
+    at('result').textContent = (answers.length - refused.length) + ' passed, ' + refused.length + ' refused'
+      + (refused.length ? '; Retry-After: ' + refused[0].headers.get('retry-after') + ' s' : '');
+    at('calls').replaceChildren(...answers.map((answer) => {
+      const square = document.createElement('span');
+      square.title = answer.status;
+      if (answer.ok) square.className = 'passed';
+      return square;
+    }));
+    await showMe();
+  }
+  at('send').addEventListener('click', send);
+  at('key').addEventListener('change', showMe);
+  setInterval(showMe, 1000);
+  showMe();
+</script>
+</html>
+`;
