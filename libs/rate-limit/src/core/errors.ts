@@ -1,4 +1,5 @@
 // The error family. A denial is a value, not an error; these are for everything else.
+import type { Decision } from './decision';
 
 /** Codes of {@link RateLimitError}; stable, safe to match on. */
 export type RateLimitErrorCode =
@@ -12,12 +13,19 @@ export type RateLimitErrorCode =
   | 'RATE_LIMIT_STORE_TIMEOUT'
   | 'RATE_LIMIT_STORE_CONFIGURATION'
   | 'RATE_LIMIT_UNSUPPORTED_OPERATION'
+  | 'RATE_LIMIT_WAIT_TOO_LONG'
+  | 'RATE_LIMIT_QUEUE_FULL'
+  | 'RATE_LIMIT_IDEMPOTENCY_CONFLICT'
+  | 'RATE_LIMIT_JOB_EXPIRED'
+  | 'RATE_LIMIT_JOB_CANCELLED'
+  | 'RATE_LIMIT_JOB_FAILED'
+  | 'RATE_LIMIT_RESULT_TIMEOUT'
   | 'RATE_LIMIT_LIMITER_CLOSED';
 
 /**
  * Base of every error of this library.
  *
- * `is` works across copies of the package: it matches by code, not by identity.
+ * `is` works across copies of the package: it matches by name and code, not by identity.
  */
 export abstract class RateLimitError extends Error {
   abstract readonly code: RateLimitErrorCode;
@@ -29,22 +37,26 @@ export abstract class RateLimitError extends Error {
     this.name = new.target.name;
   }
 
-  /** True for an error of the class it is called on (or, on the base, of any class of the family). */
+  /**
+   * True for an error of the class it is called on or of a subclass; on the base, of any class of the
+   * family.
+   */
   static is<T extends RateLimitError>(
     this: abstract new (...args: never[]) => T,
     error: unknown,
   ): error is T {
     if (error instanceof this) return true;
-    if (!(error instanceof Error) || typeof (error as { code?: unknown }).code !== 'string')
+    if (!(error instanceof Error) || !isFamilyCode((error as { code?: unknown }).code))
       return false;
-    if ((this as unknown) === RateLimitError) {
-      return (error as unknown as { code: string }).code.startsWith('RATE_LIMIT_');
+    for (let of: unknown = error; of !== null; of = Object.getPrototypeOf(of)) {
+      if ((of as object).constructor.name === this.name) return true;
     }
-    return (
-      error.name === this.name &&
-      (error as unknown as { code: string }).code.startsWith('RATE_LIMIT_')
-    );
+    return false;
   }
+}
+
+function isFamilyCode(code: unknown): boolean {
+  return typeof code === 'string' && code.startsWith('RATE_LIMIT_');
 }
 
 /** Numbers or options that make no sense. Thrown at start-up, or at once by a service call. */
@@ -81,6 +93,20 @@ export class MissingKeyError extends RateLimitError {
   }
 }
 
+/** A denial as an error. Only `assertAllowed` throws it. */
+export class RateLimitExceededError extends RateLimitError {
+  readonly code = 'RATE_LIMIT_EXCEEDED';
+  override readonly httpStatus = 429;
+
+  constructor(
+    message: string,
+    /** What was decided; at least one denial. */
+    readonly decisions: readonly Decision[],
+  ) {
+    super(message);
+  }
+}
+
 /** The shared store could not answer, and the policy is `closed` or the operation needs it. */
 export class StoreUnavailableError extends RateLimitError {
   readonly code: 'RATE_LIMIT_STORE_UNAVAILABLE' | 'RATE_LIMIT_STORE_TIMEOUT' =
@@ -101,6 +127,20 @@ export class StoreConfigurationError extends RateLimitError {
 /** This algorithm, or this version, cannot do that. */
 export class UnsupportedOperationError extends RateLimitError {
   readonly code = 'RATE_LIMIT_UNSUPPORTED_OPERATION';
+}
+
+/** The wait would be longer than allowed; known at once, and nothing was taken. */
+export class WaitTooLongError extends RateLimitError {
+  readonly code = 'RATE_LIMIT_WAIT_TOO_LONG';
+  override readonly httpStatus = 429;
+
+  constructor(
+    message: string,
+    /** The wait that would have been needed, in ms. */
+    readonly retryAfterMs: number,
+  ) {
+    super(message);
+  }
 }
 
 /** The limiter was closed. */

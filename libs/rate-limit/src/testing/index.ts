@@ -1,0 +1,2 @@
+// The entry point `nest-rate-limit/testing`.
+export { FakeClock } from './fake-clock';
