@@ -42,7 +42,8 @@ function utf16(key: string): Buffer {
   return Buffer.from(key, 'utf16le');
 }
 
-function readableKey(key: string): string {
+/** A key as part of a name in the store: itself where it is short and has a UTF-8 form, else a digest of it. */
+export function keyToken(key: string): string {
   if (key.length <= LONGEST_READABLE_KEY && !key.startsWith(DIGEST_MARK) && !NOT_UTF8.test(key)) {
     return key;
   }
@@ -77,7 +78,7 @@ export function bucketNamer(prefix: string, secret?: string): BucketNamer {
       const name = `${policy}:${escapedScope(scope)}`;
       const middle = `}:${name}`;
       if (secret === undefined) {
-        return { name, bucket: (key) => `${start}${slotDigest(key)}${middle}:${readableKey(key)}` };
+        return { name, bucket: (key) => `${start}${slotDigest(key)}${middle}:${keyToken(key)}` };
       }
       return {
         name,

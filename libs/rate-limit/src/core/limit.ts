@@ -60,7 +60,9 @@ export const THOUSANDTHS_PER_TOKEN = 1000;
 const MIN_RATE = 1e-9;
 const MAX_RATE = 1e12;
 /** Float noise that is not meant: 0.57 × 1000 is 569.9999999999999. */
-const SNAP = 1e-9;
+const NOISE = 1e-9;
+/** The same for numbers so large that 1e-9 is below what a double of them can tell. */
+const RELATIVE_NOISE = 2 ** -51;
 /** How far a rate may be rounded down when its exact fraction does not fit. */
 const MAX_ROUNDING = 10_000_000n;
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
@@ -106,14 +108,22 @@ function positive(
   return value;
 }
 
-/** Thousandths of a token in a capacity, rounded down. */
-function capacityThousandths(tokens: number): number {
-  return Math.floor(tokens * THOUSANDTHS_PER_TOKEN + SNAP);
+/** Thousandths of a token; float noise goes, and what is then not whole is rounded. */
+function thousandths(tokens: number, rounded: (value: number) => number): number {
+  const value = tokens * THOUSANDTHS_PER_TOKEN;
+  const whole = Math.round(value);
+  const noise = Math.max(NOISE, whole * RELATIVE_NOISE);
+  return Math.abs(value - whole) <= noise ? whole : rounded(value);
 }
 
-/** Thousandths of a token in a cost, rounded up. The cost must be positive and finite. */
+/** Thousandths of a token in a capacity, rounded down. */
+function capacityThousandths(tokens: number): number {
+  return thousandths(tokens, Math.floor);
+}
+
+/** Thousandths of a token in a cost, rounded up: never 0. The cost must be positive and finite. */
 export function costThousandths(cost: number): number {
-  return Math.ceil(cost * THOUSANDTHS_PER_TOKEN - SNAP);
+  return Math.max(1, thousandths(cost, Math.ceil));
 }
 
 function perMillisecond(rate: number, perMs: number): Fraction {
@@ -186,7 +196,7 @@ export function parseLimit(limit: Limit, place: string): ParsedLimit {
       `${place}: per ${shown(limit.per)} is not a period: use ${PERIOD_NAMES.map((name) => `"${name}"`).join(', ')} or whole milliseconds`,
     );
   }
-  const algorithm = limit.algorithm ?? 'token-bucket';
+  const { algorithm = 'token-bucket' } = limit;
   if (!ALGORITHMS.includes(algorithm)) {
     throw new InvalidLimitError(
       `${place}: algorithm ${shown(algorithm)} is unknown: use one of ${ALGORITHMS.join(', ')}`,
