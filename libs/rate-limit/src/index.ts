@@ -1,2 +1,70 @@
 // The public surface of nest-rate-limit: explicit named exports only.
-export {};
+export { type Clock, systemClock } from './core/clock';
+export type { CombinedDecision, Decision, DecisionSource } from './core/decision';
+export type { Period } from './core/duration';
+export {
+  CostExceedsCapacityError,
+  InvalidCostError,
+  InvalidLimitError,
+  LimiterClosedError,
+  MissingKeyError,
+  RateLimitError,
+  type RateLimitErrorCode,
+  RateLimitExceededError,
+  StoreConfigurationError,
+  StoreTimeoutError,
+  StoreUnavailableError,
+  UnknownPolicyError,
+  UnsupportedOperationError,
+} from './core/errors';
+export type { AlgorithmName, Limit, ParsedLimit } from './core/limit';
+export type { Caller, Transport } from './http/caller';
+export { allOf, firstOf } from './http/key-combinators';
+export type { KeyValue, MissingKey } from './http/key-resolver';
+export { byBody, byHeader, byIp, byTenant, byUser } from './http/key-resolvers';
+export {
+  allOfKey,
+  bodyKey,
+  headerKey,
+  ipKey,
+  type IpKeyOptions,
+  tenantKey,
+  userKey,
+} from './http/key-text';
+export type { MaybePromise } from './http/maybe-promise';
+export type { ProblemBody } from './http/problem-body';
+export type { HeaderStyle } from './http/rate-limit-headers';
+export { LimiterEmitter, type LimiterEvents } from './limiter/events';
+export type { PolicyBehaviour } from './limiter/policy';
+export type { BucketInfo, Charge, LimitRef } from './limiter/rate-limiter';
+export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
+export { getStoreToken } from './nest/rate-limit.constants';
+export {
+  type NamedLimitOptions,
+  type NumberedLimitOptions,
+  RateLimit,
+} from './nest/rate-limit.decorator';
+export { RateLimitGuard } from './nest/rate-limit.guard';
+export { RateLimitModule } from './nest/rate-limit.module';
+export type { RateLimitOptionsFactory } from './nest/rate-limit.module-definition';
+export type {
+  DeferTo,
+  KeyResolver,
+  OfCall,
+  RateLimitModuleOptions,
+  RateLimitOptions,
+} from './nest/rate-limit.options';
+export { RateLimiterService } from './nest/rate-limiter.service';
+export type { RouteLimit, RouteLimitNumbers, RoutePolicy } from './nest/route-limit';
+export { SkipRateLimit } from './nest/skip-rate-limit.decorator';
+export { MemoryStore, type MemoryStoreOptions } from './store/memory/memory-store';
+export type {
+  Awaitable,
+  BucketCharge,
+  Outcome,
+  Peeked,
+  RateLimitStore,
+} from './store/rate-limit-store';
+export type { RedisConnectionOptions, RedisLike } from './store/redis-like';
+export { RedisStore, type RedisStoreOptions } from './store/redis/redis-store';
+export type { FailureMode } from './store/resilient-port';

@@ -19,7 +19,8 @@ const MOST_PLACES = 10_000;
 /** What a registry is made from. */
 export interface PolicyRegistryOptions extends PolicyBehaviour {
   readonly limit?: Limit;
-  readonly policies?: Readonly<Record<string, Limit & PolicyBehaviour>>;
+  /** `scope`: where the policy's one bucket a key is; default its name. */
+  readonly policies?: Readonly<Record<string, Limit & PolicyBehaviour & { scope?: string }>>;
   readonly tiers?: Readonly<Record<string, Limit>>;
   readonly defaultTier?: string;
 }
@@ -50,7 +51,8 @@ export class PolicyRegistry {
           `${place}: name ${shown(policy.name)} differs from its key: leave the name out`,
         );
       }
-      this.#policies.set(name, this.inline({ ...policy, name }, policy, place, name));
+      const scope = policy.scope ?? name;
+      this.#policies.set(name, this.inline({ ...policy, name }, policy, place, scope));
     }
     if (tiers !== undefined) {
       const rows = new Map(

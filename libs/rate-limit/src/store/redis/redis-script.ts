@@ -1,7 +1,7 @@
 // One script and how it is called: by its digest, and whole only where the server does not know it.
 import { createHash } from 'node:crypto';
 import { isUnknownScript, storeError } from './redis-errors';
-import type { RedisLike } from './redis-like';
+import type { RedisLike } from '../redis-like';
 
 /**
  * A Lua script. Keeps no state about connections and adds nothing to the client: a client that was

@@ -6,7 +6,7 @@ import { peekOne, takeAll, type Level } from '../bucket';
 import type { BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
 import * as scripts from './lua.generated';
 import { storeError } from './redis-errors';
-import type { RedisLike } from './redis-like';
+import type { RedisLike } from '../redis-like';
 import { RedisScript } from './redis-script';
 
 /** How a {@link RedisStore} is set up. */

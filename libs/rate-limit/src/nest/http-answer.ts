@@ -1,0 +1,62 @@
+// Which HTTP answer an error of the limiter becomes. What went wrong inside stays inside.
+import { HttpException, HttpStatus } from '@nestjs/common';
+import { RateLimitError, RateLimitExceededError } from '../core/errors';
+import { PROBLEM_HEADERS, temporaryReducedCapacity } from '../http/problem-body';
+import { retryAfterSeconds } from '../http/retry-after';
+import { RateLimitExceededException } from './rate-limit-exceeded.exception';
+
+/** When it is worth trying again while the store is out: an outage is probed several times a second. */
+const STORE_RETRY_MS = 1000;
+
+type Headers = ReadonlyArray<readonly [name: string, value: string]>;
+
+/** An exception to throw, and the headers that go with it. */
+export interface HttpAnswer {
+  readonly exception: HttpException;
+  readonly headers: Headers;
+}
+
+/** What a call was about when the store could not decide it. */
+export interface AskedCall {
+  readonly policies: readonly string[];
+  readonly cost: number;
+}
+
+/**
+ * The answer to anything that was thrown while a call was limited. HTTP exceptions are the
+ * application's own word and stay as they are; whatever is no error of ours is a 500.
+ */
+export function httpAnswer(
+  error: unknown,
+  call: AskedCall = { policies: [], cost: 1 },
+): HttpAnswer {
+  if (error instanceof HttpException) return { exception: error, headers: [] };
+  if (RateLimitExceededError.is(error)) {
+    const exception = new RateLimitExceededException(error.decisions, { cause: error });
+    return { exception, headers: problemHeaders(exception.retryAfterMs) };
+  }
+  const status = RateLimitError.is(error) ? error.httpStatus : HttpStatus.INTERNAL_SERVER_ERROR;
+  if (status === Number(HttpStatus.SERVICE_UNAVAILABLE)) {
+    const body = temporaryReducedCapacity({ ...call, retryAfterMs: STORE_RETRY_MS });
+    return {
+      exception: new HttpException(body, status, { cause: error }),
+      headers: problemHeaders(STORE_RETRY_MS),
+    };
+  }
+  const [message, reason] =
+    status < 500
+      ? [(error as Error).message, REASONS[status]]
+      : ['Internal server error', undefined];
+  const body = { statusCode: status, message, ...(reason !== undefined && { error: reason }) };
+  return { exception: new HttpException(body, status, { cause: error }), headers: [] };
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  413: 'Payload Too Large',
+};
+
+function problemHeaders(retryAfterMs: number): Headers {
+  return [...PROBLEM_HEADERS, ['Retry-After', `${retryAfterSeconds(retryAfterMs)}`]];
+}

@@ -1,0 +1,38 @@
+// The effective plan of a handler: what is charged for a call, with everything settled that can be before one.
+import type { WirePolicy } from '../http/limited-decision';
+import type { ScopedPolicy } from '../limiter/policy';
+import type { HandlerPlace } from './handler-place';
+import type { KeyResolver, OfCall } from './rate-limit.options';
+
+/** A limit for the callers of one tier, or for everybody. */
+export interface PlannedVariant {
+  readonly scoped: ScopedPolicy;
+  readonly wire: WirePolicy;
+  readonly key: KeyResolver;
+  readonly cost: number | OfCall<number>;
+  readonly skip: OfCall<boolean> | undefined;
+}
+
+/** One limit of a plan. */
+export interface PlannedLimit {
+  /** The policy's name. */
+  readonly name: string;
+  /** Variants by tier; absent when all callers have the same numbers. */
+  readonly byTier: ReadonlyMap<string, PlannedVariant> | undefined;
+  /** For everybody else. */
+  readonly otherwise: PlannedVariant;
+}
+
+/** What a call of a handler is charged. */
+export interface Plan {
+  readonly place: HandlerPlace;
+  /** In order: those of `always`, of the class, of the method. */
+  readonly limits: readonly PlannedLimit[];
+  /** A decorator says what is charged, or that nothing is. */
+  readonly decorated: boolean;
+}
+
+/** The variant that holds for a tier. */
+export function variantFor({ byTier, otherwise }: PlannedLimit, tier: string | undefined) {
+  return (tier === undefined ? undefined : byTier?.get(tier)) ?? otherwise;
+}

@@ -1,0 +1,206 @@
+// Turns the declarations on a handler into its plan. Everything that can be wrong with them is found here.
+import type { Type } from '@nestjs/common';
+import { InvalidLimitError, UnknownPolicyError } from '../core/errors';
+import { ratePerSecond, shown, type Limit } from '../core/limit';
+import { byIp } from '../http/key-resolvers';
+import { DEFAULT_NAME, priceOf, type PolicyBehaviour, type ScopedPolicy } from '../limiter/policy';
+import { APP_SCOPE, type PolicyRegistry } from '../limiter/policy-registry';
+import { knownTier } from '../limiter/tiers';
+import { byName, classLevels, declaredLevel } from './declared-level';
+import { declaredByOptions, type DeclaredLimit } from './declared-limit';
+import type { HandlerPlace } from './handler-place';
+import { mergedLimits, type ModuleLimits, type Variants } from './merged-limits';
+import { alwaysOf } from './module-options';
+import type { Plan, PlannedLimit, PlannedVariant } from './plan';
+import type { RateLimitModuleOptions, RateLimitOptions } from './rate-limit.options';
+
+const MODULE = 'RateLimitModule';
+
+/** What handlers without a decorator are charged. */
+export type Undecorated = 'limit' | 'tiers' | 'nothing';
+
+/** Makes plans for the handlers of one module's application. */
+export class Planner {
+  readonly #moduleLimits: ModuleLimits;
+  readonly #declaredNames = new Set<string>();
+  readonly #skips = new Map<string, string>();
+
+  /** @throws InvalidLimitError, UnsupportedOperationError for what is wrong with the module's limits */
+  constructor(
+    private readonly options: RateLimitModuleOptions,
+    private readonly registry: PolicyRegistry,
+  ) {
+    const always = alwaysOf(options).map((each, i) =>
+      declaredByOptions({ ...each, scope: APP_SCOPE }, `${MODULE}: always[${i}]`),
+    );
+    const undecorated = this.undecorated === 'nothing' ? [] : [this.#ofModule()];
+    this.#moduleLimits = { always: byName(always), undecorated: byName(undecorated) };
+    // What is wrong with them is found even when no handler uses them.
+    for (const variants of this.#moduleLimits.always.values()) this.#planned(variants);
+    for (const name of registry.policyNames) {
+      const place = `${MODULE}: policies.${name}`;
+      this.#variant({ source: 'policy', name, tiers: undefined, options: {}, place }, undefined);
+    }
+  }
+
+  /** Names of all limits that were met so far, and those of the module. */
+  get names(): ReadonlySet<string> {
+    const { always, undecorated } = this.#moduleLimits;
+    return new Set([
+      DEFAULT_NAME,
+      ...this.registry.policyNames,
+      ...always.keys(),
+      ...undecorated.keys(),
+      ...this.#declaredNames,
+    ]);
+  }
+
+  /** @throws UnknownPolicyError when a name that was skipped so far belongs to no limit */
+  checkSkips(): void {
+    for (const [name, place] of this.#skips) this.checkName(name, `${place}: @SkipRateLimit`);
+  }
+
+  /** @throws UnknownPolicyError when no limit has this name */
+  checkName(name: string, place: string): void {
+    const { names } = this;
+    if (names.has(name)) return;
+    throw new UnknownPolicyError(
+      `${place}(${shown(name)}): no limit has this name; known names: ${[...names].join(', ')}`,
+    );
+  }
+
+  get undecorated(): Undecorated {
+    if (this.options.limit !== undefined) return 'limit';
+    return this.registry.tiers === undefined ? 'nothing' : 'tiers';
+  }
+
+  get alwaysNames(): Iterable<string> {
+    return this.#moduleLimits.always.keys();
+  }
+
+  /** @throws InvalidLimitError, UnknownPolicyError, UnsupportedOperationError naming the place */
+  plan(type: Type, handler: object, place: HandlerPlace): Plan {
+    const levels = [...classLevels(type), declaredLevel(handler, place.name)];
+    for (const level of levels) {
+      for (const name of level.limits.keys()) this.#declaredNames.add(name);
+      for (const name of level.skips) this.#skips.set(name, level.place);
+    }
+    const { limits, decorated } = mergedLimits(levels, this.#moduleLimits);
+    return { place, limits: limits.map((each) => this.#planned(each, place)), decorated };
+  }
+
+  /** The module's own limit for undecorated handlers, as if it had been declared. */
+  #ofModule(): DeclaredLimit {
+    const { limit } = this.options;
+    return limit === undefined
+      ? declaredByOptions({}, `${MODULE}: tiers`)
+      : declaredByOptions({ ...limit, scope: APP_SCOPE }, `${MODULE}: limit`);
+  }
+
+  #planned(variants: Variants, at?: HandlerPlace): PlannedLimit {
+    const [{ name, source, place, options }] = variants;
+    const general = variants.find(({ tiers }) => tiers === undefined);
+    if (source === 'table') return this.#table(variants[0], at, options.scope);
+    if (general !== undefined && variants.length === 1) {
+      return { name, byTier: undefined, otherwise: this.#variant(general, at) };
+    }
+    const byTier = new Map<string, PlannedVariant>();
+    for (const each of variants) {
+      const variant = this.#variant(each, at);
+      for (const tier of each.tiers ?? []) {
+        if (this.registry.tiers !== undefined) this.#known(tier, each.place);
+        byTier.set(tier, variant);
+      }
+    }
+    if (general !== undefined) return { name, byTier, otherwise: this.#variant(general, at) };
+    if (this.registry.tiers === undefined) {
+      throw new InvalidLimitError(
+        `${place}: tier ${shown(options.tier)} has numbers for ${shown(name)}, but nobody else has: add a limit of that name without a tier, or tiers to RateLimitModule`,
+      );
+    }
+    const { otherwise, byTier: rows } = this.#table(variants[0], at, APP_SCOPE);
+    return { name, byTier: new Map([...(rows ?? []), ...byTier]), otherwise };
+  }
+
+  /** All rows of the tier table under one name; without a table, the module's limit. */
+  #table(declared: DeclaredLimit, at: HandlerPlace | undefined, scope = APP_SCOPE): PlannedLimit {
+    const { name, options, place } = declared;
+    const { tiers } = this.registry;
+    const { limit } = this.options;
+    const row = (numbers: Limit) =>
+      this.#settled({ ...numbers, name }, { ...options, scope }, place, APP_SCOPE, at);
+    if (tiers !== undefined) {
+      const rows = this.options.tiers as Readonly<Record<string, Limit>>;
+      const byTier = new Map(tiers.names.map((tier) => [tier, row(rows[tier])]));
+      return { name, byTier, otherwise: byTier.get(tiers.defaultTier) as PlannedVariant };
+    }
+    if (limit !== undefined) {
+      const own = options.name ?? limit.name ?? DEFAULT_NAME;
+      return { name: own, byTier: undefined, otherwise: row({ ...limit, name: own }) };
+    }
+    throw new InvalidLimitError(
+      `${place}: no numbers are given, and RateLimitModule has neither tiers nor limit to take them from: give { rate, capacity }, or register tiers`,
+    );
+  }
+
+  #variant(declared: DeclaredLimit, at: HandlerPlace | undefined): PlannedVariant {
+    const { source, name, options, place } = declared;
+    if (source === 'numbers') {
+      return this.#settled({ ...options, name } as Limit, options, place, 'route', at);
+    }
+    this.#named(name, place);
+    const policy = this.options.policies?.[name] as RateLimitOptions & Limit;
+    return this.#settled({ ...policy, name }, { ...policy, ...options }, place, name, at);
+  }
+
+  #settled(
+    numbers: Limit,
+    options: RateLimitOptions & PolicyBehaviour,
+    place: string,
+    defaultScope: string,
+    at: HandlerPlace | undefined,
+  ): PlannedVariant {
+    const scope = scopeOf(options.scope ?? defaultScope, at);
+    const scoped = this.registry.inline(numbers, options, place, scope);
+    const { cost = 1, key = this.options.key ?? byIp(), skip } = options;
+    if (typeof cost === 'number') checkCost(cost, scoped, place);
+    const { limit, name } = scoped.policy;
+    const wire = { name, capacity: limit.capacityTokens, ratePerSecond: ratePerSecond(limit) };
+    return { scoped, wire, key, cost, skip };
+  }
+
+  #named(name: string, place: string): void {
+    try {
+      this.registry.named(name);
+    } catch (error) {
+      throw atPlace(error, place);
+    }
+  }
+
+  #known(tier: string, place: string): void {
+    try {
+      knownTier(tier, this.registry.tiers?.names ?? []);
+    } catch (error) {
+      throw atPlace(error, place);
+    }
+  }
+}
+
+function scopeOf(scope: string, at: HandlerPlace | undefined): string {
+  if (scope === 'route') return at?.route ?? APP_SCOPE;
+  if (scope === 'controller') return at?.controller ?? APP_SCOPE;
+  return scope;
+}
+
+function checkCost(cost: number, { policy: { limit, name } }: ScopedPolicy, place: string): void {
+  if (priceOf(cost, limit) <= limit.capacity) return;
+  throw new InvalidLimitError(
+    `${place}: cost ${cost} is more than the capacity ${limit.capacityTokens} of ${shown(name)}: no call could pass`,
+  );
+}
+
+/** The same error, saying where. */
+function atPlace(error: unknown, place: string): unknown {
+  if (error instanceof Error) error.message = `${place}: ${error.message}`;
+  return error;
+}

@@ -1,0 +1,91 @@
+// The module: puts the parts together, checks everything before the first request, and cleans up.
+import {
+  type DynamicModule,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { PlanTable } from './plan-table';
+import { Planner } from './planner';
+import { RATE_LIMIT_OPTIONS, RATE_LIMIT_STORE } from './rate-limit.constants';
+import { RateLimitGuard } from './rate-limit.guard';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  ConfigurableModuleClass,
+  type OPTIONS_TYPE,
+} from './rate-limit.module-definition';
+import type { RateLimitModuleOptions } from './rate-limit.options';
+import { rateLimitProviders } from './rate-limit.providers';
+import { RateLimiterService } from './rate-limiter.service';
+import { RequestLimiter } from './request-limiter';
+
+/**
+ * Limits handlers (with {@link RateLimitGuard}) and whatever asks {@link RateLimiterService}.
+ *
+ * Global unless `isGlobal: false`. Several registrations with `isGlobal: false` live side by side; a
+ * handler is limited by the one that its module imports.
+ */
+@Module({
+  providers: rateLimitProviders,
+  exports: [RateLimiterService, RateLimitGuard, RequestLimiter, RATE_LIMIT_STORE],
+})
+export class RateLimitModule
+  extends ConfigurableModuleClass
+  implements OnModuleInit, OnApplicationShutdown
+{
+  readonly #logger = new Logger(RateLimitModule.name);
+
+  constructor(
+    @Inject(RATE_LIMIT_OPTIONS) private readonly options: RateLimitModuleOptions,
+    @Inject(Planner) private readonly planner: Planner,
+    @Inject(PlanTable) private readonly plans: PlanTable,
+    @Inject(RequestLimiter) private readonly requests: RequestLimiter,
+    @Inject(RateLimiterService) private readonly limiter: RateLimiterService,
+  ) {
+    super();
+  }
+
+  /** @throws InvalidLimitError, UnsupportedOperationError here or at start-up, naming option and value */
+  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    return super.forRoot(options);
+  }
+
+  /** Options from a factory, held to the same rules. `isGlobal` stands beside `useFactory`. */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    return super.forRootAsync(options);
+  }
+
+  /** @throws InvalidLimitError, UnknownPolicyError, UnsupportedOperationError naming the handler */
+  async onModuleInit(): Promise<void> {
+    try {
+      this.plans.explore();
+      this.requests.checkExpected();
+    } catch (error) {
+      // Nest runs no shutdown hooks for a start that failed.
+      await this.limiter.close();
+      throw error;
+    }
+    this.#logger.log(`a guarded route without a decorator gets ${this.#undecorated()}`);
+  }
+
+  /** Closes what was opened here, after the last request. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.limiter.close();
+  }
+
+  #undecorated(): string {
+    const always = [...this.planner.alwaysNames];
+    const besides = always.length === 0 ? '' : `, and besides always ${always.join(', ')}`;
+    const { limit, tiers } = this.options;
+    switch (this.planner.undecorated) {
+      case 'limit':
+        return `the limit of the module (rate ${limit?.rate} per ${limit?.per ?? 'second'})${besides}`;
+      case 'tiers':
+        return `its caller's row of the tiers ${Object.keys(tiers ?? {}).join(', ')}${besides}`;
+      case 'nothing':
+        return always.length === 0 ? 'no limit' : `no limit of its own${besides}`;
+    }
+  }
+}

@@ -1,0 +1,124 @@
+// Builds the parts of the limiter from the checked options. The one place that knows the store adapters.
+import { Logger, type Provider } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { bucketNamer } from '../core/bucket-key';
+import { LimiterEmitter } from '../limiter/events';
+import { PolicyRegistry } from '../limiter/policy-registry';
+import { MemoryStore } from '../store/memory/memory-store';
+import type { RateLimitStore } from '../store/rate-limit-store';
+import { isRedisLike } from '../store/redis-like';
+import { openRedis } from '../store/redis/redis-client';
+import { RedisStore } from '../store/redis/redis-store';
+import { ResilientStore } from '../store/resilient/resilient-store';
+import { ErrorLog } from './error-log';
+import { checkedModuleOptions } from './module-options';
+import { PlanTable } from './plan-table';
+import { Planner } from './planner';
+import { RateLimitErrorFilter } from './rate-limit-error.filter';
+import {
+  ANSWERING_STORE,
+  LIMITER_EMITTER,
+  POLICY_REGISTRY,
+  RATE_LIMIT_OPTIONS,
+  RATE_LIMIT_STORE,
+} from './rate-limit.constants';
+import { RateLimitGuard } from './rate-limit.guard';
+import { MODULE_OPTIONS_TOKEN } from './rate-limit.module-definition';
+import type { RateLimitModuleOptions } from './rate-limit.options';
+import { RateLimiterService } from './rate-limiter.service';
+import { RequestLimiter } from './request-limiter';
+
+const DEFAULT_PREFIX = 'rl';
+const DEFAULT_TIMEOUT_MS = 250;
+/** How long the start waits for Redis. It goes on without it: the failure policy answers meanwhile. */
+const START_PATIENCE_MS = 2000;
+
+const logger = new Logger('RateLimitModule');
+
+export const rateLimitProviders: Provider[] = [
+  {
+    provide: RATE_LIMIT_OPTIONS,
+    useFactory: checkedModuleOptions,
+    inject: [MODULE_OPTIONS_TOKEN],
+  },
+  {
+    provide: POLICY_REGISTRY,
+    useFactory: policyRegistry,
+    inject: [RATE_LIMIT_OPTIONS],
+  },
+  {
+    provide: Planner,
+    useFactory: (options: RateLimitModuleOptions, registry: PolicyRegistry) =>
+      new Planner(options, registry),
+    inject: [RATE_LIMIT_OPTIONS, POLICY_REGISTRY],
+  },
+  { provide: LIMITER_EMITTER, useClass: LimiterEmitter },
+  {
+    provide: RATE_LIMIT_STORE,
+    useFactory: rateLimitStore,
+    // The planner is not used: what is wrong with the options is to be found before a connection is opened.
+    inject: [RATE_LIMIT_OPTIONS, Planner],
+  },
+  {
+    provide: ANSWERING_STORE,
+    useFactory: answeringStore,
+    inject: [RATE_LIMIT_STORE, RATE_LIMIT_OPTIONS, LIMITER_EMITTER],
+  },
+  { provide: APP_FILTER, useClass: RateLimitErrorFilter },
+  ErrorLog,
+  PlanTable,
+  RateLimiterService,
+  RequestLimiter,
+  RateLimitGuard,
+];
+
+function policyRegistry(options: RateLimitModuleOptions): PolicyRegistry {
+  const { keyPrefix = DEFAULT_PREFIX, hashKeys = false } = options;
+  const secret = typeof hashKeys === 'object' ? hashKeys.secret : `nest-rate-limit:${keyPrefix}`;
+  const namer = bucketNamer(keyPrefix, hashKeys === false ? undefined : secret);
+  return new PolicyRegistry(options as ConstructorParameters<typeof PolicyRegistry>[0], namer);
+}
+
+/** The store that the options name. Only a connection that was opened here is closed with the store. */
+async function rateLimitStore(options: RateLimitModuleOptions): Promise<RateLimitStore> {
+  const { store, redis, maxBuckets, storeTimeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  if (store !== undefined) return store;
+  if (redis === undefined) {
+    logger.log(
+      "buckets are kept in this process' memory: each further instance lets the whole limit through once more; set redis to share them",
+    );
+    return new MemoryStore({ maxBuckets });
+  }
+  if (isRedisLike(redis)) return new RedisStore(redis, { giveUpAfterMs: storeTimeoutMs });
+  const client = openRedis(redis);
+  const problem = await client.connected(START_PATIENCE_MS);
+  if (problem !== undefined) {
+    logger.error(
+      `Redis is not there at the start: ${problem.message || problem.name}; going on without it until it is`,
+    );
+  }
+  return new RedisStore(client, {
+    giveUpAfterMs: storeTimeoutMs,
+    close: () => client.close(),
+  });
+}
+
+function answeringStore(
+  store: RateLimitStore,
+  { storeTimeoutMs = DEFAULT_TIMEOUT_MS, maxBuckets }: RateLimitModuleOptions,
+  events: LimiterEmitter,
+): ResilientStore {
+  return new ResilientStore(store, {
+    timeoutMs: storeTimeoutMs,
+    maxBuckets,
+    onChange: (cause) => {
+      if (cause === undefined) {
+        logger.log('the rate limit store is back');
+        events.emit('storeBack');
+      } else {
+        logger.error(`the rate limit store is out: ${cause.message}`);
+        events.emit('storeOut', cause);
+      }
+    },
+  });
+}

@@ -1,0 +1,46 @@
+// The limiter as a service: everything of the framework-free one, and what only Nest knows.
+import { Inject, Injectable } from '@nestjs/common';
+import type { CombinedDecision, Decision } from '../core/decision';
+import { RateLimitExceededError } from '../core/errors';
+import type { LimiterEmitter } from '../limiter/events';
+import type { PolicyRegistry } from '../limiter/policy-registry';
+import { RateLimiter } from '../limiter/rate-limiter';
+import type { AnsweringStore } from '../store/resilient-port';
+import { PlanTable } from './plan-table';
+import { ANSWERING_STORE, LIMITER_EMITTER, POLICY_REGISTRY } from './rate-limit.constants';
+import { type RouteLimit, routeLimit } from './route-limit';
+
+/** Decides charges by hand, from anywhere in the application. Shares all buckets with the guard. */
+@Injectable()
+export class RateLimiterService extends RateLimiter {
+  constructor(
+    @Inject(ANSWERING_STORE) store: AnsweringStore,
+    @Inject(POLICY_REGISTRY) registry: PolicyRegistry,
+    @Inject(LIMITER_EMITTER) events: LimiterEmitter,
+    @Inject(PlanTable) private readonly plans: PlanTable,
+  ) {
+    super(store, registry, events);
+  }
+
+  /**
+   * The effective limits of every handler that the start found. Whether a guard is bound to it is not
+   * known here.
+   */
+  routes(): RouteLimit[] {
+    return this.plans.plans.map(routeLimit);
+  }
+
+  /**
+   * Does nothing for an allowance. In a handler the error is answered with 429 and `Retry-After`.
+   * @throws RateLimitExceededError for a denial
+   */
+  assertAllowed(decision: Decision | CombinedDecision): void {
+    if (decision.allowed) return;
+    const decisions = 'decisions' in decision ? decision.decisions : [decision];
+    const { policy, cost, retryAfterMs } = 'binding' in decision ? decision.binding : decision;
+    throw new RateLimitExceededError(
+      `policy "${policy}" refused a cost of ${cost}: try again in ${retryAfterMs} ms`,
+      decisions,
+    );
+  }
+}

@@ -1,0 +1,158 @@
+// Limits calls of handlers: what is due for a call, one decision for all of it, and the answer. Knows no headers by
+// name and no store.
+import {
+  type ExecutionContext,
+  type HttpException,
+  Inject,
+  Injectable,
+  Logger,
+} from '@nestjs/common';
+import type { CombinedDecision } from '../core/decision';
+import { InvalidLimitError } from '../core/errors';
+import { shown } from '../core/limit';
+import { type MaybePromise, whenThere } from '../http/maybe-promise';
+import { PROBLEM_HEADERS } from '../http/problem-body';
+import { headerWriter, type HeaderWriter } from '../http/rate-limit-headers';
+import type { PolicyRegistry } from '../limiter/policy-registry';
+import { type Call, type CallCharge, CallCharges } from './call-charges';
+import { type CallRecord, callRecord } from './call-record';
+import { ErrorLog } from './error-log';
+import { httpAnswer } from './http-answer';
+import type { PlannedLimit } from './plan';
+import { PlanTable } from './plan-table';
+import { RateLimitExceededException } from './rate-limit-exceeded.exception';
+import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from './rate-limit.constants';
+import type { RateLimitModuleOptions } from './rate-limit.options';
+import { RateLimiterService } from './rate-limiter.service';
+import { HttpCaller, setHeaders } from './transports/http-caller';
+
+/** Limits the calls that guards see. One for a registration of the module. */
+@Injectable()
+export class RequestLimiter {
+  readonly #charges: CallCharges;
+  readonly #headers: HeaderWriter;
+  readonly #logger = new Logger('RateLimitGuard');
+  readonly #unknownTransports = new Set<string>();
+  /** Names that guards were made for, until they can be checked. */
+  readonly #expected = new Set<string>();
+
+  constructor(
+    @Inject(RATE_LIMIT_OPTIONS) options: RateLimitModuleOptions,
+    @Inject(PlanTable) private readonly plans: PlanTable,
+    @Inject(RateLimiterService) private readonly limiter: RateLimiterService,
+    @Inject(ErrorLog) private readonly errors: ErrorLog,
+    @Inject(POLICY_REGISTRY) { tiers }: PolicyRegistry,
+  ) {
+    this.#charges = new CallCharges(options, tiers);
+    this.#headers = headerWriter(options.headers);
+  }
+
+  /**
+   * Charges what is due for an invocation and was not charged for it before, and puts the headers on
+   * the answer. `true`, at once where everything is known at once.
+   *
+   * @param names only limits of these names; the rest stays due
+   * @throws RateLimitExceededException, or an HttpException with the cause in it
+   */
+  limit(context: ExecutionContext, names?: ReadonlySet<string>): MaybePromise<true> {
+    const foreign = this.plans.foreignOwner(context.getClass())?.providers.get(RequestLimiter);
+    if (foreign !== undefined) return (foreign.instance as RequestLimiter).limit(context, names);
+    let due: readonly PlannedLimit[] = [];
+    try {
+      const record = callRecord(context);
+      due = this.#due(context, record, names);
+      if (due.length === 0) return true;
+      const call = { caller: new HttpCaller(context), context, limits: due, keys: new Map() };
+      const done = whenThere(this.#charges.of(call), (charges) =>
+        this.#decide(call, record, charges),
+      );
+      return done instanceof Promise
+        ? done.catch((error) => this.#fail(error, context, due))
+        : done;
+    } catch (error) {
+      return this.#fail(error, context, due);
+    }
+  }
+
+  /** Remembers that a guard was made for a limit of this name. */
+  expect(names: readonly string[]): void {
+    for (const name of names) {
+      if (typeof name !== 'string' || name === '') {
+        throw new InvalidLimitError(`RateLimitGuard.only(${shown(name)}): give names of limits`);
+      }
+      this.#expected.add(name);
+    }
+  }
+
+  /** @throws UnknownPolicyError when a guard was made for a name that no limit has */
+  checkExpected(): void {
+    for (const name of this.#expected) this.plans.planner.checkName(name, 'RateLimitGuard.only');
+  }
+
+  #due(
+    context: ExecutionContext,
+    { charged }: CallRecord,
+    names: ReadonlySet<string> | undefined,
+  ): readonly PlannedLimit[] {
+    const { limits } = this.plans.planOf(context.getClass(), context.getHandler());
+    const due = limits.filter(
+      (limit) => !charged.has(limit) && (names === undefined || names.has(limit.name)),
+    );
+    if (due.length > 0 && !this.#isHttp(context)) return [];
+    for (const limit of due) charged.add(limit);
+    return due;
+  }
+
+  #isHttp(context: ExecutionContext): boolean {
+    const transport = context.getType<string>();
+    if (transport === 'http') return true;
+    if (!this.#unknownTransports.has(transport)) {
+      this.#unknownTransports.add(transport);
+      this.#logger.warn(
+        `calls of transport "${transport}" are not limited: this version limits HTTP only`,
+      );
+    }
+    return false;
+  }
+
+  #decide(call: Call, record: CallRecord, charges: readonly CallCharge[]): MaybePromise<true> {
+    if (charges.length === 0) return true;
+    return whenThere(this.limiter.decide(charges), (decision) =>
+      this.#answer(call, record, charges, decision),
+    );
+  }
+
+  #answer(
+    { caller }: Call,
+    { decisions }: CallRecord,
+    charges: readonly CallCharge[],
+    decided: CombinedDecision,
+  ): true {
+    charges.forEach(({ variant: { scoped, wire } }, i) => {
+      if (!scoped.policy.shadow) decisions.push({ decision: decided.decisions[i], policy: wire });
+    });
+    const headers = this.#headers(decisions);
+    if (decided.allowed) {
+      setHeaders(caller.res, headers);
+      return true;
+    }
+    setHeaders(caller.res, [...headers, ...PROBLEM_HEADERS]);
+    throw new RateLimitExceededException(decisions.map(({ decision }) => decision));
+  }
+
+  #fail(error: unknown, context: ExecutionContext, due: readonly PlannedLimit[]): never {
+    const variants = due.map(({ otherwise }) => otherwise);
+    const closed = variants.filter(({ scoped }) => scoped.policy.failureMode === 'closed');
+    const { exception, headers } = httpAnswer(error, {
+      policies: closed.map(({ scoped }) => scoped.policy.name),
+      cost: Math.max(1, ...variants.map(({ cost }) => (typeof cost === 'number' ? cost : 1))),
+    });
+    if (isOurFault(exception, error)) this.errors.report(error);
+    if (headers.length > 0) setHeaders(context.getArgByIndex<unknown>(1), headers);
+    throw exception;
+  }
+}
+
+function isOurFault(exception: HttpException, error: unknown): boolean {
+  return exception !== error && exception.getStatus() === 500;
+}

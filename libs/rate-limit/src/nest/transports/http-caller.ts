@@ -1,0 +1,67 @@
+// HTTP as a transport: who calls, and how headers get onto the answer. Express and Fastify alike.
+/* oxlint-disable typescript/no-explicit-any -- a framework's objects, whatever framework it is */
+import type { ExecutionContext } from '@nestjs/common';
+import type { Caller } from '../../http/caller';
+
+interface HttpRequest {
+  ip?: string;
+  user?: unknown;
+  headers: Caller['headers'];
+  body?: any;
+  params?: any;
+  query?: any;
+  /** Fastify: Node's request, which middleware writes to. */
+  raw?: { user?: unknown };
+}
+
+/** The caller of an HTTP request. Fields are read when asked for: `req.ip` is computed by the framework. */
+export class HttpCaller implements Caller {
+  readonly transport = 'http';
+  readonly req: any;
+  readonly res: any;
+  readonly args: any[];
+
+  constructor(context: ExecutionContext) {
+    this.args = context.getArgs<any[]>();
+    [this.req, this.res] = this.args as [unknown, unknown];
+  }
+
+  get ip(): string | undefined {
+    return this.#request.ip;
+  }
+  get user(): any {
+    return this.#request.user ?? this.#request.raw?.user;
+  }
+  get headers(): Caller['headers'] {
+    return this.#request.headers;
+  }
+  get body(): any {
+    return this.#request.body;
+  }
+  get params(): any {
+    return this.#request.params;
+  }
+  get query(): any {
+    return this.#request.query;
+  }
+
+  get #request(): HttpRequest {
+    return this.req as HttpRequest;
+  }
+}
+
+interface HttpResponse {
+  headersSent?: boolean;
+  raw?: { headersSent: boolean };
+  header(name: string, value: string): unknown;
+}
+
+/** Sets headers on Express' response or Fastify's reply; does nothing once they were sent. */
+export function setHeaders(
+  response: unknown,
+  headers: ReadonlyArray<readonly [name: string, value: string]>,
+): void {
+  const target = response as HttpResponse;
+  if (target.headersSent ?? target.raw?.headersSent) return;
+  for (const [name, value] of headers) target.header(name, value);
+}
