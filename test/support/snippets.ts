@@ -12,7 +12,13 @@ export interface Snippet {
 }
 
 /** A snippet may leave out what it imports from these, unless it stands first on its page. */
-const USUAL_IMPORTS = ['nest-rate-limit', '@nestjs/common', '@nestjs/core'];
+const USUAL_IMPORTS = [
+  'nest-rate-limit',
+  '@nestjs/common',
+  '@nestjs/core',
+  '@nestjs/platform-express',
+  '@nestjs/platform-fastify',
+];
 const BLOCK = /^```ts\n(.*?)^```$/gms;
 
 /** All blocks that are marked `ts`, in the README and in docs/. */
