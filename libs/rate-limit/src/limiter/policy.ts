@@ -103,12 +103,15 @@ export function parsePolicy(
   const name = limit.name ?? DEFAULT_NAME;
   checkName(name, place);
   const share = behaviour.localShare ?? defaults.localShare ?? 1;
+  const failureMode = behaviour.onStoreFailure ?? defaults.onStoreFailure ?? 'local';
+  const shadow = (behaviour.mode ?? defaults.mode ?? 'enforce') === 'shadow';
   return {
     name,
     limit: parsed,
-    failureMode: behaviour.onStoreFailure ?? defaults.onStoreFailure ?? 'local',
+    // A shadow never denies, not even when the store is out.
+    failureMode: shadow && failureMode === 'closed' ? 'open' : failureMode,
     localLimit: shareOf(parsed, share, place),
-    shadow: (behaviour.mode ?? defaults.mode ?? 'enforce') === 'shadow',
+    shadow,
   };
 }
 
