@@ -1,0 +1,92 @@
+// The Redis connections of a queue, all opened here and closed here. A client that was handed in is only copied.
+import type { ConnectionOptions } from 'bullmq';
+import { InvalidLimitError } from '../core/errors';
+import { shown } from '../core/limit';
+import type { RedisConnectionOptions, RedisLike } from '../store/redis-like';
+import { NEVER_WAITS, newIoRedis } from '../store/redis/redis-client';
+import type { QueueRedis, QueueSubscriber } from './queue-redis';
+
+/** A client that can be copied: `Redis` or `Cluster` of ioredis. */
+interface Duplicable {
+  readonly isCluster?: boolean;
+  duplicate(...args: unknown[]): unknown;
+}
+
+/** Where a queue finds Redis. */
+export type ConnectionSource = string | RedisConnectionOptions | RedisLike | ConnectionOptions;
+
+interface Connection {
+  on(event: 'error' | 'ready' | 'close', listener: (error?: unknown) => void): unknown;
+  disconnect(): void;
+}
+
+/** Commands that find no connection fail at once: submit has a deadline, and the pacer tries again. */
+const FOR_COMMANDS = { ...NEVER_WAITS, keyPrefix: '' };
+/** What a BullMQ worker needs: it waits for Redis to come back. */
+const FOR_WORKER = { maxRetriesPerRequest: null, keyPrefix: '' };
+/** Subscriptions are renewed when the connection is back. */
+const FOR_MESSAGES = { maxRetriesPerRequest: null, autoResubscribe: true, keyPrefix: '' };
+
+/** Opens connections to one Redis and closes them together. */
+export class Connections {
+  readonly #source: ConnectionSource;
+  readonly #opened: Connection[] = [];
+  /** A prefix that the handed-in client puts before every key. */
+  readonly keyPrefix: string;
+
+  /** @throws InvalidLimitError for something that is neither an address nor a client of ioredis */
+  constructor(source: ConnectionSource, place: string) {
+    if (typeof source !== 'string' && (typeof source !== 'object' || source === null)) {
+      throw new InvalidLimitError(
+        `${place}: connection ${shown(source)} is no URL, no options and no client of ioredis`,
+      );
+    }
+    this.#source = source;
+    const options = (source as { options?: { keyPrefix?: string } }).options ?? source;
+    this.keyPrefix =
+      (typeof options === 'object' && (options as { keyPrefix?: string }).keyPrefix) || '';
+  }
+
+  /** True for a Redis Cluster: all of a queue's keys must then share one slot. */
+  get isCluster(): boolean {
+    return (this.#source as { isCluster?: boolean }).isCluster === true;
+  }
+
+  commands(): QueueRedis {
+    return this.#open(FOR_COMMANDS) as QueueRedis & Connection;
+  }
+
+  forWorker(): ConnectionOptions {
+    return this.#open(FOR_WORKER) as unknown as ConnectionOptions;
+  }
+
+  subscriber(): QueueSubscriber {
+    return this.#open(FOR_MESSAGES) as QueueSubscriber & Connection;
+  }
+
+  /** Ends every connection that was opened here. */
+  close(): void {
+    for (const connection of this.#opened) connection.disconnect();
+    this.#opened.length = 0;
+  }
+
+  #open(forced: object): Connection {
+    const source = this.#source as Duplicable;
+    let connection: unknown;
+    if (typeof source === 'object' && typeof source.duplicate === 'function') {
+      connection = source.isCluster
+        ? source.duplicate([], {
+            redisOptions: forced,
+            enableOfflineQueue: forced !== FOR_COMMANDS,
+          })
+        : source.duplicate(forced);
+    } else {
+      connection = newIoRedis(this.#source as string | RedisConnectionOptions, forced);
+    }
+    const opened = connection as Connection;
+    // Whoever uses the connection is told by its commands; without a listener ioredis prints each error.
+    opened.on('error', () => undefined);
+    this.#opened.push(opened);
+    return opened;
+  }
+}

@@ -1,0 +1,22 @@
+// Which lane a job is in: written into its options at submit, else worked out from its payload.
+import type { Job, JobsOptions } from 'bullmq';
+import { costThousandths } from '../core/limit';
+
+/** What submit leaves in a job's options; every BullMQ tool shows it. */
+export interface PacedJobOptions extends JobsOptions {
+  readonly rateLimit?: {
+    readonly lane: string;
+    /** Thousandths of a token. */
+    readonly cost: number;
+    /** How another process finds the lane. */
+    readonly record: string;
+  };
+}
+
+/** Thousandths of one token: the cost of a job that was added without us. */
+export const ONE_TOKEN = costThousandths(1);
+
+/** What submit wrote; `undefined` for a job that was added by other tools. */
+export function pacedOptions(job: Pick<Job, 'opts'>): PacedJobOptions['rateLimit'] {
+  return (job.opts as PacedJobOptions).rateLimit;
+}

@@ -1,0 +1,1166 @@
+// Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
+
+export const drop = {
+  name: 'rlDrop_b5659f04',
+  sha1: 'b5659f0452605d3b7dcdd5d2aa5ee443b43efc26',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local COUNTED = { g = 'g', r = 'r', f = 'f', x = 'f' }
+local SUMMED = { w = 'wc', g = 'h' }
+local function count(k, job, sign)
+  if COUNTED[job.state] then redis.call('HINCRBY', k.state, COUNTED[job.state], sign) end
+  if SUMMED[job.state] then redis.call('HINCRBY', k.state, SUMMED[job.state], sign * job.cost) end
+end
+local function leave_state(k, id, job)
+  count(k, job, -1)
+  if job.state == 'w' then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  end
+end
+local function enter_state(k, id, job, state, at, now_ms)
+  job.state, job.at = state, at
+  count(k, job, 1)
+  if state == 'w' then
+    redis.call('ZADD', k.wait, job.seq, id)
+    redis.call('ZADD', k.pending, now_ms, id)
+    redis.call('ZREM', k.open, id)
+  else
+    redis.call('ZADD', k.open, now_ms, id)
+  end
+  redis.call('HSET', k.jobs, id, format_record(job))
+end
+local function change_state(k, id, job, state, at, now_ms)
+  leave_state(k, id, job)
+  enter_state(k, id, job, state, at, now_ms)
+end
+local function forget_job(k, id, job)
+  leave_state(k, id, job)
+  redis.call('HDEL', k.jobs, id)
+  redis.call('ZREM', k.open, id)
+end
+local function wait_turn(k, id, job, now, lane_record, channel)
+  enter_state(k, id, job, 'w', now, math.floor(now / 1000))
+  redis.call('HSET', k.lanes, job.lane, lane_record)
+  if redis.call('ZRANGE', k.wait, 0, 0)[1] == id then
+    redis.call('ZADD', k.next, now, job.lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function unblock(k, lane, now, channel)
+  if redis.call('HDEL', k.state, 'blocked') == 1 then
+    redis.call('ZADD', k.next, now, lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function tidy(k, lane, now)
+  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 4 do
+    if s[i] and tonumber(s[i]) > 0 then return end
+  end
+  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  redis.call('ZREM', k.next, lane)
+  redis.call('HDEL', k.lanes, lane)
+  local pause = tonumber(s[5] or 0)
+  if pause > now then
+    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
+  else
+    redis.call('DEL', k.state)
+  end
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local function load_bucket(key, at, now, held, seen_c, seen_t)
+  local q = tonumber(ARGV[at + 1])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
+    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
+  if not found and seen_c then c, t = seen_c, seen_t end
+  b.c, b.t = refill(c, t, b.n, b.cap, now)
+  return b
+end
+local function wait_for(b, cost, ahead, now)
+  local price = math.min(cost * b.q, b.largest)
+  local _, wait = take(b.c - ahead * b.q, b.t, b.n, price, 0, now)
+  return wait
+end
+local function charge(b, cost)
+  b.c = math.max(-2251799813685248, b.c - cost * b.q)
+  b.changed = true
+end
+local function hold(b, cost)
+  b.cap = b.cap - cost * b.q
+end
+local function return_cost(b, cost, starts_at)
+  b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
+  b.changed = true
+end
+local function save_bucket(b, now)
+  if not b or not b.changed then return end
+  if b.c >= b.cap then
+    redis.call('DEL', b.key)
+    return
+  end
+  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
+  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
+end
+local k = lane_keys(KEYS)
+local id, lane = ARGV[1], ARGV[2]
+local job = parse_record(redis.call('HGET', k.jobs, id))
+if not job or (job.state == 'r' and ARGV[4] ~= '1') then return 0 end
+local now = read_now(nil)
+forget_job(k, id, job)
+local s = redis.call('HMGET', k.state, 'h', 'claim', 'cp')
+local share = ARGV[12] ~= '' and load_bucket(k.share, 12, now, tonumber(s[1] or 0)) or nil
+local bucket = load_bucket(k.bucket, 8, now, share and 0 or tonumber(s[1] or 0))
+local function give_back_both(cost, at)
+  return_cost(bucket, cost, at)
+  if share then return_cost(share, cost, at) end
+end
+if job.state == 'g' then give_back_both(job.cost, job.at) end
+if s[2] and redis.call('ZCARD', k.wait) == 0 then
+  give_back_both(tonumber(s[3]), tonumber(s[2]))
+  redis.call('HDEL', k.state, 'claim', 'cp')
+end
+save_bucket(bucket, now)
+save_bucket(share, now)
+if ARGV[5] ~= '' then
+  redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6])
+  redis.call('PUBLISH', ARGV[7], id)
+end
+unblock(k, lane, now, ARGV[3])
+tidy(k, lane, now)
+return 1
+`,
+} as const;
+
+export const finish = {
+  name: 'rlFinish_260ea2e9',
+  sha1: '260ea2e9d4638ee72f992cc54bb088395f78920a',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local COUNTED = { g = 'g', r = 'r', f = 'f', x = 'f' }
+local SUMMED = { w = 'wc', g = 'h' }
+local function count(k, job, sign)
+  if COUNTED[job.state] then redis.call('HINCRBY', k.state, COUNTED[job.state], sign) end
+  if SUMMED[job.state] then redis.call('HINCRBY', k.state, SUMMED[job.state], sign * job.cost) end
+end
+local function leave_state(k, id, job)
+  count(k, job, -1)
+  if job.state == 'w' then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  end
+end
+local function enter_state(k, id, job, state, at, now_ms)
+  job.state, job.at = state, at
+  count(k, job, 1)
+  if state == 'w' then
+    redis.call('ZADD', k.wait, job.seq, id)
+    redis.call('ZADD', k.pending, now_ms, id)
+    redis.call('ZREM', k.open, id)
+  else
+    redis.call('ZADD', k.open, now_ms, id)
+  end
+  redis.call('HSET', k.jobs, id, format_record(job))
+end
+local function change_state(k, id, job, state, at, now_ms)
+  leave_state(k, id, job)
+  enter_state(k, id, job, state, at, now_ms)
+end
+local function forget_job(k, id, job)
+  leave_state(k, id, job)
+  redis.call('HDEL', k.jobs, id)
+  redis.call('ZREM', k.open, id)
+end
+local function wait_turn(k, id, job, now, lane_record, channel)
+  enter_state(k, id, job, 'w', now, math.floor(now / 1000))
+  redis.call('HSET', k.lanes, job.lane, lane_record)
+  if redis.call('ZRANGE', k.wait, 0, 0)[1] == id then
+    redis.call('ZADD', k.next, now, job.lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function unblock(k, lane, now, channel)
+  if redis.call('HDEL', k.state, 'blocked') == 1 then
+    redis.call('ZADD', k.next, now, lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function tidy(k, lane, now)
+  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 4 do
+    if s[i] and tonumber(s[i]) > 0 then return end
+  end
+  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  redis.call('ZREM', k.next, lane)
+  redis.call('HDEL', k.lanes, lane)
+  local pause = tonumber(s[5] or 0)
+  if pause > now then
+    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
+  else
+    redis.call('DEL', k.state)
+  end
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local k = lane_keys(KEYS)
+local id, lane = ARGV[1], ARGV[2]
+local now = read_now(nil)
+local job = parse_record(redis.call('HGET', k.jobs, id))
+if job then
+  if ARGV[4] == 'retry' then
+    change_state(k, id, job, 'f', now, math.floor(now / 1000))
+  else
+    forget_job(k, id, job)
+  end
+end
+if ARGV[5] ~= '' then
+  redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6])
+  redis.call('PUBLISH', ARGV[7], id)
+end
+unblock(k, lane, now, ARGV[3])
+tidy(k, lane, now)
+return 1
+`,
+} as const;
+
+export const grant = {
+  name: 'rlGrant_f2b98042',
+  sha1: 'f2b98042d691af3a9d0c26f9c20861bfe17a7059',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local COUNTED = { g = 'g', r = 'r', f = 'f', x = 'f' }
+local SUMMED = { w = 'wc', g = 'h' }
+local function count(k, job, sign)
+  if COUNTED[job.state] then redis.call('HINCRBY', k.state, COUNTED[job.state], sign) end
+  if SUMMED[job.state] then redis.call('HINCRBY', k.state, SUMMED[job.state], sign * job.cost) end
+end
+local function leave_state(k, id, job)
+  count(k, job, -1)
+  if job.state == 'w' then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  end
+end
+local function enter_state(k, id, job, state, at, now_ms)
+  job.state, job.at = state, at
+  count(k, job, 1)
+  if state == 'w' then
+    redis.call('ZADD', k.wait, job.seq, id)
+    redis.call('ZADD', k.pending, now_ms, id)
+    redis.call('ZREM', k.open, id)
+  else
+    redis.call('ZADD', k.open, now_ms, id)
+  end
+  redis.call('HSET', k.jobs, id, format_record(job))
+end
+local function change_state(k, id, job, state, at, now_ms)
+  leave_state(k, id, job)
+  enter_state(k, id, job, state, at, now_ms)
+end
+local function forget_job(k, id, job)
+  leave_state(k, id, job)
+  redis.call('HDEL', k.jobs, id)
+  redis.call('ZREM', k.open, id)
+end
+local function wait_turn(k, id, job, now, lane_record, channel)
+  enter_state(k, id, job, 'w', now, math.floor(now / 1000))
+  redis.call('HSET', k.lanes, job.lane, lane_record)
+  if redis.call('ZRANGE', k.wait, 0, 0)[1] == id then
+    redis.call('ZADD', k.next, now, job.lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function unblock(k, lane, now, channel)
+  if redis.call('HDEL', k.state, 'blocked') == 1 then
+    redis.call('ZADD', k.next, now, lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function tidy(k, lane, now)
+  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 4 do
+    if s[i] and tonumber(s[i]) > 0 then return end
+  end
+  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  redis.call('ZREM', k.next, lane)
+  redis.call('HDEL', k.lanes, lane)
+  local pause = tonumber(s[5] or 0)
+  if pause > now then
+    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
+  else
+    redis.call('DEL', k.state)
+  end
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local function load_bucket(key, at, now, held, seen_c, seen_t)
+  local q = tonumber(ARGV[at + 1])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
+    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
+  if not found and seen_c then c, t = seen_c, seen_t end
+  b.c, b.t = refill(c, t, b.n, b.cap, now)
+  return b
+end
+local function wait_for(b, cost, ahead, now)
+  local price = math.min(cost * b.q, b.largest)
+  local _, wait = take(b.c - ahead * b.q, b.t, b.n, price, 0, now)
+  return wait
+end
+local function charge(b, cost)
+  b.c = math.max(-2251799813685248, b.c - cost * b.q)
+  b.changed = true
+end
+local function hold(b, cost)
+  b.cap = b.cap - cost * b.q
+end
+local function return_cost(b, cost, starts_at)
+  b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
+  b.changed = true
+end
+local function save_bucket(b, now)
+  if not b or not b.changed then return end
+  if b.c >= b.cap then
+    redis.call('DEL', b.key)
+    return
+  end
+  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
+  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
+end
+local k = lane_keys(KEYS)
+local lane, max_granted, max_in_flight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local look_ahead, most = tonumber(ARGV[4]), tonumber(ARGV[5])
+local now = read_now(nil)
+local now_ms = math.floor(now / 1000)
+local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause', 'claim', 'cp')
+local held, granted, running = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[3] or 0)
+local share = ARGV[12] ~= '' and load_bucket(k.share, 12, now, held) or nil
+local bucket = share and load_bucket(k.bucket, 8, now, 0)
+  or load_bucket(k.bucket, 8, now, held, tonumber(ARGV[6]), tonumber(ARGV[7]))
+local pause, claim, claimed = tonumber(s[4] or 0), tonumber(s[5] or 0), tonumber(s[6] or 0)
+local ids = {}
+local look = 0
+local pay
+function pay(job)
+  if not share then
+    local wait = wait_for(bucket, job.cost, 0, now)
+    if wait > look_ahead then return nil, now + wait end
+    charge(bucket, job.cost)
+    return now + wait
+  end
+  if claim == 0 then
+    local wait = wait_for(share, job.cost, 0, now)
+    if wait > look_ahead then return nil, now + wait end
+    claim, claimed = now + math.max(wait, wait_for(bucket, job.cost, 0, now)), job.cost
+    charge(share, job.cost)
+    charge(bucket, job.cost)
+    redis.call('HSET', k.state, 'claim', string.format('%.0f', claim), 'cp', claimed)
+  elseif claimed ~= job.cost then
+    return_cost(bucket, claimed, claim)
+    return_cost(share, claimed, claim)
+    claim = 0
+    redis.call('HDEL', k.state, 'claim', 'cp')
+    return pay(job)
+  end
+  if claim > now + look_ahead then return nil, claim end
+  local slot = claim
+  claim = 0
+  redis.call('HDEL', k.state, 'claim', 'cp')
+  return slot
+end
+while #ids < most do
+  look = now
+  local id = redis.call('ZRANGE', k.wait, 0, 0)[1]
+  if not id then
+    look = 0
+    break
+  end
+  local job = parse_record(redis.call('HGET', k.jobs, id))
+  if not job then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  elseif is_late(job, now_ms) then
+    change_state(k, id, job, 'x', now, now_ms)
+    ids[#ids + 1] = id
+  elseif pause > now then
+    look = pause
+    break
+  elseif granted >= max_granted or granted + running >= max_in_flight then
+    redis.call('HSET', k.state, 'blocked', 1)
+    look = now + 250000
+    break
+  else
+    local slot, later = pay(job)
+    if not slot then
+      look = later
+      break
+    end
+    change_state(k, id, job, 'g', slot, now_ms)
+    hold(share or bucket, job.cost)
+    granted = granted + 1
+    ids[#ids + 1] = id
+  end
+end
+if look > 0 then redis.call('ZADD', k.next, look, lane) else redis.call('ZREM', k.next, lane) end
+save_bucket(bucket, now)
+save_bucket(share, now)
+local reply = { now, look, bucket.c, bucket.t }
+for i = 1, #ids do reply[#reply + 1] = ids[i] end
+return reply
+`,
+} as const;
+
+export const pause = {
+  name: 'rlPause_99ee7481',
+  sha1: '99ee7481b20669de0bcc358a97eabd4301f40474',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local COUNTED = { g = 'g', r = 'r', f = 'f', x = 'f' }
+local SUMMED = { w = 'wc', g = 'h' }
+local function count(k, job, sign)
+  if COUNTED[job.state] then redis.call('HINCRBY', k.state, COUNTED[job.state], sign) end
+  if SUMMED[job.state] then redis.call('HINCRBY', k.state, SUMMED[job.state], sign * job.cost) end
+end
+local function leave_state(k, id, job)
+  count(k, job, -1)
+  if job.state == 'w' then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  end
+end
+local function enter_state(k, id, job, state, at, now_ms)
+  job.state, job.at = state, at
+  count(k, job, 1)
+  if state == 'w' then
+    redis.call('ZADD', k.wait, job.seq, id)
+    redis.call('ZADD', k.pending, now_ms, id)
+    redis.call('ZREM', k.open, id)
+  else
+    redis.call('ZADD', k.open, now_ms, id)
+  end
+  redis.call('HSET', k.jobs, id, format_record(job))
+end
+local function change_state(k, id, job, state, at, now_ms)
+  leave_state(k, id, job)
+  enter_state(k, id, job, state, at, now_ms)
+end
+local function forget_job(k, id, job)
+  leave_state(k, id, job)
+  redis.call('HDEL', k.jobs, id)
+  redis.call('ZREM', k.open, id)
+end
+local function wait_turn(k, id, job, now, lane_record, channel)
+  enter_state(k, id, job, 'w', now, math.floor(now / 1000))
+  redis.call('HSET', k.lanes, job.lane, lane_record)
+  if redis.call('ZRANGE', k.wait, 0, 0)[1] == id then
+    redis.call('ZADD', k.next, now, job.lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function unblock(k, lane, now, channel)
+  if redis.call('HDEL', k.state, 'blocked') == 1 then
+    redis.call('ZADD', k.next, now, lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function tidy(k, lane, now)
+  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 4 do
+    if s[i] and tonumber(s[i]) > 0 then return end
+  end
+  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  redis.call('ZREM', k.next, lane)
+  redis.call('HDEL', k.lanes, lane)
+  local pause = tonumber(s[5] or 0)
+  if pause > now then
+    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
+  else
+    redis.call('DEL', k.state)
+  end
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local k = lane_keys(KEYS)
+local lane, pause, channel, id = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local now = read_now(nil)
+if pause > 0 then
+  redis.call('HSET', k.state, 'pause', string.format('%.0f', now + pause * 1000))
+  redis.call('PERSIST', k.state)
+else
+  redis.call('HDEL', k.state, 'pause')
+end
+local job = id ~= '' and parse_record(redis.call('HGET', k.jobs, id))
+if job then
+  leave_state(k, id, job)
+  job.deadline = 0
+  wait_turn(k, id, job, now, ARGV[5], channel)
+end
+if redis.call('ZCARD', k.wait) > 0 then
+  redis.call('ZADD', k.next, now, lane)
+  redis.call('PUBLISH', channel, 'wake')
+end
+tidy(k, lane, now)
+return 1
+`,
+} as const;
+
+export const start = {
+  name: 'rlStart_8261acd2',
+  sha1: '8261acd2506bcb6517170152e5bbf095c5ff800b',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local COUNTED = { g = 'g', r = 'r', f = 'f', x = 'f' }
+local SUMMED = { w = 'wc', g = 'h' }
+local function count(k, job, sign)
+  if COUNTED[job.state] then redis.call('HINCRBY', k.state, COUNTED[job.state], sign) end
+  if SUMMED[job.state] then redis.call('HINCRBY', k.state, SUMMED[job.state], sign * job.cost) end
+end
+local function leave_state(k, id, job)
+  count(k, job, -1)
+  if job.state == 'w' then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  end
+end
+local function enter_state(k, id, job, state, at, now_ms)
+  job.state, job.at = state, at
+  count(k, job, 1)
+  if state == 'w' then
+    redis.call('ZADD', k.wait, job.seq, id)
+    redis.call('ZADD', k.pending, now_ms, id)
+    redis.call('ZREM', k.open, id)
+  else
+    redis.call('ZADD', k.open, now_ms, id)
+  end
+  redis.call('HSET', k.jobs, id, format_record(job))
+end
+local function change_state(k, id, job, state, at, now_ms)
+  leave_state(k, id, job)
+  enter_state(k, id, job, state, at, now_ms)
+end
+local function forget_job(k, id, job)
+  leave_state(k, id, job)
+  redis.call('HDEL', k.jobs, id)
+  redis.call('ZREM', k.open, id)
+end
+local function wait_turn(k, id, job, now, lane_record, channel)
+  enter_state(k, id, job, 'w', now, math.floor(now / 1000))
+  redis.call('HSET', k.lanes, job.lane, lane_record)
+  if redis.call('ZRANGE', k.wait, 0, 0)[1] == id then
+    redis.call('ZADD', k.next, now, job.lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function unblock(k, lane, now, channel)
+  if redis.call('HDEL', k.state, 'blocked') == 1 then
+    redis.call('ZADD', k.next, now, lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function tidy(k, lane, now)
+  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 4 do
+    if s[i] and tonumber(s[i]) > 0 then return end
+  end
+  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  redis.call('ZREM', k.next, lane)
+  redis.call('HDEL', k.lanes, lane)
+  local pause = tonumber(s[5] or 0)
+  if pause > now then
+    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
+  else
+    redis.call('DEL', k.state)
+  end
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local function load_bucket(key, at, now, held, seen_c, seen_t)
+  local q = tonumber(ARGV[at + 1])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
+    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
+  if not found and seen_c then c, t = seen_c, seen_t end
+  b.c, b.t = refill(c, t, b.n, b.cap, now)
+  return b
+end
+local function wait_for(b, cost, ahead, now)
+  local price = math.min(cost * b.q, b.largest)
+  local _, wait = take(b.c - ahead * b.q, b.t, b.n, price, 0, now)
+  return wait
+end
+local function charge(b, cost)
+  b.c = math.max(-2251799813685248, b.c - cost * b.q)
+  b.changed = true
+end
+local function hold(b, cost)
+  b.cap = b.cap - cost * b.q
+end
+local function return_cost(b, cost, starts_at)
+  b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
+  b.changed = true
+end
+local function save_bucket(b, now)
+  if not b or not b.changed then return end
+  if b.c >= b.cap then
+    redis.call('DEL', b.key)
+    return
+  end
+  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
+  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
+end
+local k = lane_keys(KEYS)
+local id, lane, channel, lane_record = ARGV[1], ARGV[2], ARGV[5], ARGV[6]
+local max_running = tonumber(ARGV[4])
+local now = read_now(nil)
+local now_ms = math.floor(now / 1000)
+local job = parse_record(redis.call('HGET', k.jobs, id))
+local fresh = not job
+if fresh then
+  if ARGV[17] == '1' then return { 3, now, 0, 0, 0 } end
+  job = { state = 'n', seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = tonumber(ARGV[3]), deadline = 0, at = now,
+    lane = lane }
+end
+local first = job.state == 'w' or job.state == 'g'
+local late = job.state == 'x' or (first and is_late(job, now_ms))
+local was = { state = job.state, at = job.at }
+if late then
+  forget_job(k, id, job)
+elseif job.state ~= 'w' then
+  leave_state(k, id, job)
+end
+local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause')
+local held, in_flight = tonumber(s[1] or 0), tonumber(s[2] or 0) + tonumber(s[3] or 0)
+local paused = tonumber(s[4] or 0) > now
+local share = ARGV[13] ~= '' and load_bucket(k.share, 13, now, held) or nil
+local bucket = share and load_bucket(k.bucket, 9, now, 0)
+  or load_bucket(k.bucket, 9, now, held, tonumber(ARGV[7]), tonumber(ARGV[8]))
+local function give_back_held()
+  return_cost(bucket, job.cost, was.at)
+  if share then return_cost(share, job.cost, was.at) end
+end
+local function answer(verdict, value)
+  save_bucket(bucket, now)
+  save_bucket(share, now)
+  return { verdict, now, value, bucket.c, bucket.t }
+end
+local function later()
+  return answer(0, job.deadline > 0 and math.max(1, job.deadline - now_ms + 1) or 0)
+end
+if late then
+  if was.state == 'g' then give_back_held() end
+  unblock(k, lane, now, channel)
+  tidy(k, lane, now)
+  return answer(2, 0)
+end
+if job.state == 'w' then return later() end
+local room = in_flight < max_running
+if job.state == 'g' and room and not paused then
+  enter_state(k, id, job, 'r', now, now_ms)
+  unblock(k, lane, now, channel)
+  return answer(1, math.max(0, was.at - now))
+end
+if job.state == 'g' then
+  give_back_held()
+else
+  local head = redis.call('ZRANGE', k.wait, 0, 0, 'WITHSCORES')
+  if room and not paused and (not head[2] or tonumber(head[2]) > job.seq)
+    and wait_for(bucket, job.cost, 0, now) == 0 and (not share or wait_for(share, job.cost, 0, now) == 0) then
+    charge(bucket, job.cost)
+    if share then charge(share, job.cost) end
+    enter_state(k, id, job, 'r', now, now_ms)
+    if fresh then redis.call('HSET', k.lanes, lane, lane_record) end
+    return answer(1, 0)
+  end
+  job.deadline = 0
+end
+wait_turn(k, id, job, now, lane_record, channel)
+return later()
+`,
+} as const;
+
+export const submit = {
+  name: 'rlSubmit_07917cfa',
+  sha1: '07917cfa83736e99fe2abe906cb9ba5e3c705e88',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local COUNTED = { g = 'g', r = 'r', f = 'f', x = 'f' }
+local SUMMED = { w = 'wc', g = 'h' }
+local function count(k, job, sign)
+  if COUNTED[job.state] then redis.call('HINCRBY', k.state, COUNTED[job.state], sign) end
+  if SUMMED[job.state] then redis.call('HINCRBY', k.state, SUMMED[job.state], sign * job.cost) end
+end
+local function leave_state(k, id, job)
+  count(k, job, -1)
+  if job.state == 'w' then
+    redis.call('ZREM', k.wait, id)
+    redis.call('ZREM', k.pending, id)
+  end
+end
+local function enter_state(k, id, job, state, at, now_ms)
+  job.state, job.at = state, at
+  count(k, job, 1)
+  if state == 'w' then
+    redis.call('ZADD', k.wait, job.seq, id)
+    redis.call('ZADD', k.pending, now_ms, id)
+    redis.call('ZREM', k.open, id)
+  else
+    redis.call('ZADD', k.open, now_ms, id)
+  end
+  redis.call('HSET', k.jobs, id, format_record(job))
+end
+local function change_state(k, id, job, state, at, now_ms)
+  leave_state(k, id, job)
+  enter_state(k, id, job, state, at, now_ms)
+end
+local function forget_job(k, id, job)
+  leave_state(k, id, job)
+  redis.call('HDEL', k.jobs, id)
+  redis.call('ZREM', k.open, id)
+end
+local function wait_turn(k, id, job, now, lane_record, channel)
+  enter_state(k, id, job, 'w', now, math.floor(now / 1000))
+  redis.call('HSET', k.lanes, job.lane, lane_record)
+  if redis.call('ZRANGE', k.wait, 0, 0)[1] == id then
+    redis.call('ZADD', k.next, now, job.lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function unblock(k, lane, now, channel)
+  if redis.call('HDEL', k.state, 'blocked') == 1 then
+    redis.call('ZADD', k.next, now, lane)
+    redis.call('PUBLISH', channel, 'wake')
+  end
+end
+local function tidy(k, lane, now)
+  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 4 do
+    if s[i] and tonumber(s[i]) > 0 then return end
+  end
+  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  redis.call('ZREM', k.next, lane)
+  redis.call('HDEL', k.lanes, lane)
+  local pause = tonumber(s[5] or 0)
+  if pause > now then
+    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
+  else
+    redis.call('DEL', k.state)
+  end
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local function load_bucket(key, at, now, held, seen_c, seen_t)
+  local q = tonumber(ARGV[at + 1])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
+    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
+  if not found and seen_c then c, t = seen_c, seen_t end
+  b.c, b.t = refill(c, t, b.n, b.cap, now)
+  return b
+end
+local function wait_for(b, cost, ahead, now)
+  local price = math.min(cost * b.q, b.largest)
+  local _, wait = take(b.c - ahead * b.q, b.t, b.n, price, 0, now)
+  return wait
+end
+local function charge(b, cost)
+  b.c = math.max(-2251799813685248, b.c - cost * b.q)
+  b.changed = true
+end
+local function hold(b, cost)
+  b.cap = b.cap - cost * b.q
+end
+local function return_cost(b, cost, starts_at)
+  b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
+  b.changed = true
+end
+local function save_bucket(b, now)
+  if not b or not b.changed then return end
+  if b.c >= b.cap then
+    redis.call('DEL', b.key)
+    return
+  end
+  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
+  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
+end
+local k = lane_keys(KEYS)
+local id, lane, cost, max_wait = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local max_lane, max_total = tonumber(ARGV[5]), tonumber(ARGV[6])
+local digest, life, max_granted = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[11])
+local now = read_now(nil)
+local now_ms = math.floor(now / 1000)
+local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g')
+local ahead, held, granted = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[4] or 0)
+local pause = math.max(0, tonumber(s[3] or 0) - now)
+local share = ARGV[16] ~= '' and load_bucket(k.share, 16, now, held) or nil
+local bucket = load_bucket(k.bucket, 12, now, share and 0 or held)
+local function start_in(own, before)
+  local wait = wait_for(bucket, own, before, now)
+  if share then wait = math.max(wait, wait_for(share, own, before, now)) end
+  return wait + pause
+end
+if digest ~= '' then
+  local known = redis.call('GET', KEYS[11])
+  if known then
+    local known_id, known_digest = string.match(known, '^([^|]*)|(.*)$')
+    if known_digest ~= digest then return { 6 } end
+    local job = parse_record(redis.call('HGET', k.jobs, known_id))
+    local position = job and job.state == 'w' and redis.call('ZRANK', k.wait, known_id)
+    if not position then return { 5, now_ms, 0, 0, known_id } end
+    return { 5, now_ms, start_in(job.cost, position * 1000), position + 1, known_id }
+  end
+end
+local wait = start_in(cost, ahead)
+local waiting = redis.call('ZCARD', k.wait)
+if wait > max_wait * 1000 then return { 4, now_ms, wait } end
+local at_once = wait == 0 and waiting == 0 and not (share and granted >= max_granted)
+if not at_once then
+  if waiting >= max_lane then return { 2, now_ms, wait } end
+  if redis.call('ZCARD', k.pending) >= max_total then return { 3, now_ms, wait } end
+end
+local job = { seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = cost, deadline = now_ms + max_wait, lane = lane }
+if digest ~= '' then redis.call('SET', KEYS[11], id .. '|' .. digest, 'PX', life) end
+if not at_once then
+  wait_turn(k, id, job, now, ARGV[10], ARGV[7])
+  return { 0, now_ms, wait, waiting + 1 }
+end
+charge(bucket, cost)
+if share then charge(share, cost) end
+hold(share or bucket, cost)
+save_bucket(bucket, now)
+save_bucket(share, now)
+enter_state(k, id, job, 'g', now, now_ms)
+redis.call('HSET', k.lanes, lane, ARGV[10])
+return { 1, now_ms, 0, 0 }
+`,
+} as const;
+
+export const tick = {
+  name: 'rlTick_42902fe8',
+  sha1: '42902fe88da4edf0df294f7e85ba09d767a27f72',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local WORKER_LIFE_MS = 5000
+local now = read_now(nil)
+local now_ms = math.floor(now / 1000)
+local me, lease = ARGV[1], tonumber(ARGV[2])
+local leader = redis.call('GET', KEYS[1])
+if lease == 0 then
+  if leader == me then redis.call('DEL', KEYS[1]) end
+  redis.call('ZREM', KEYS[4], me .. '|' .. ARGV[4])
+  return { now, 0, 0 }
+end
+redis.call('ZADD', KEYS[4], now_ms, me .. '|' .. ARGV[4])
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now_ms - WORKER_LIFE_MS)
+redis.call('PEXPIRE', KEYS[4], WORKER_LIFE_MS)
+local concurrency = 0
+local workers = redis.call('ZRANGE', KEYS[4], 0, -1)
+for i = 1, #workers do concurrency = concurrency + tonumber(string.match(workers[i], '|(%d+)$')) end
+if leader and leader ~= me then return { now, 0, concurrency } end
+redis.call('SET', KEYS[1], me, 'PX', lease)
+local reply = { now, 1, concurrency }
+local due = redis.call('ZRANGE', KEYS[2], 0, tonumber(ARGV[3]) - 1, 'WITHSCORES')
+for i = 1, #due, 2 do
+  local record = redis.call('HGET', KEYS[3], due[i])
+  if record then
+    reply[#reply + 1] = due[i]
+    reply[#reply + 1] = tonumber(due[i + 1])
+    reply[#reply + 1] = record
+  else
+    redis.call('ZREM', KEYS[2], due[i])
+  end
+end
+return reply
+`,
+} as const;

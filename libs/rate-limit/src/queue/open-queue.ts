@@ -1,0 +1,182 @@
+// Puts the parts of a queue together. Framework-free; the Nest module hands in what it knows.
+import { randomUUID } from 'node:crypto';
+import { Queue, type ConnectionOptions } from 'bullmq';
+import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
+import { Channels } from './channels';
+import { Connections, type ConnectionSource } from './connections';
+import { JobResults } from './job-results';
+import { bucketNumbers, type LaneNumbers } from './lane';
+import { Lanes } from './lanes';
+import { Pacer } from './pacer';
+import { PacedWorker, type JobProcessor } from './paced-worker';
+import { Pacing } from './pacing';
+import { Promoter } from './promoter';
+import { QueueNames } from './queue-names';
+import { queueBounds, wholeNumber, type RateLimitQueueOptions } from './queue-options';
+import { RateLimitedQueue } from './rate-limited-queue';
+import { Reconciler } from './reconciler';
+
+/** What a queue needs to know of the module beside its own options. */
+export interface QueueSurroundings {
+  readonly keyPrefix: string;
+  readonly connection: ConnectionSource;
+  /** The policy that the queue shares, where it does. */
+  readonly policy?: { readonly limit: ParsedLimit; readonly bucket: (key: string) => string };
+  /** The longest that a submission waits for Redis, in ms. */
+  readonly timeoutMs: number;
+  /** Told of errors that are nobody's answer. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A queue, and the way to work it off in this process. */
+export interface OpenQueue {
+  readonly queue: RateLimitedQueue<never, never>;
+  readonly lanes: Lanes;
+  /** Starts a worker and a pacer. Once. */
+  work(processor: JobProcessor<never>): Promise<void>;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+/** What one key may use of all that run at once, so that its slow jobs cannot fill everything. */
+const LANE_SHARE_OF_CONCURRENCY = 0.8;
+/** How long running jobs may take to end when the application closes. */
+const CLOSE_GRACE_MS = 10_000;
+
+/** @throws InvalidLimitError, UnsupportedOperationError naming queue, option and value */
+export function openQueue(
+  options: RateLimitQueueOptions<never>,
+  around: QueueSurroundings,
+): OpenQueue {
+  const place = `queue ${options.name}`;
+  const bounds = queueBounds(options, place);
+  const concurrency = wholeNumber(
+    options.worker?.concurrency ?? DEFAULT_CONCURRENCY,
+    place,
+    'worker.concurrency',
+    1,
+  );
+  const connections = new Connections(around.connection, place);
+  const redis = connections.commands();
+  const names = new QueueNames(around.keyPrefix, options.name);
+  const pacing = new Pacing(redis, names);
+  const lanes = new Lanes({
+    queue: options.name,
+    names,
+    startToleranceMs: bounds.startToleranceMs,
+    key: options.key,
+    numbers: laneNumbers(options, around, place),
+    sharedBucket: around.policy && ((key) => connections.keyPrefix + around.policy!.bucket(key)),
+  });
+  // In a cluster, BullMQ's keys of a queue share a slot by the braces of their prefix.
+  const prefix = options.worker?.prefix ?? (connections.isCluster ? '{bull}' : undefined);
+  const queue = new Queue(options.name, {
+    connection: redis as unknown as ConnectionOptions,
+    prefix,
+  });
+  queue.on('error', around.onError);
+  const channels = new Channels(() => connections.subscriber());
+  const results = new JobResults(redis, names, channels, queue);
+  const promoter = new Promoter(queue);
+  const reconciler = new Reconciler({
+    redis,
+    names,
+    queue,
+    pacing,
+    promoter,
+    lanes,
+    onError: around.onError,
+  });
+  let working: { pacer: Pacer; worker: PacedWorker } | undefined;
+  const close = async () => {
+    await Promise.all([working?.pacer.close(), reconciler.close()]);
+    await working?.worker.close(CLOSE_GRACE_MS);
+    results.close();
+    promoter.close();
+    await queue.close().catch(around.onError);
+    connections.close();
+  };
+  return {
+    lanes,
+    queue: new RateLimitedQueue({
+      name: options.name,
+      bounds,
+      job: {
+        removeOnComplete: { age: Math.ceil(bounds.resultTtlMs / 1000) },
+        removeOnFail: { age: Math.ceil(bounds.resultTtlMs / 1000) },
+        ...options.job,
+      },
+      queue,
+      names,
+      pacing,
+      lanes,
+      results,
+      reconciler,
+      close,
+      timeoutMs: around.timeoutMs,
+    }),
+    async work(processor) {
+      const pacer = new Pacer({
+        id: randomUUID(),
+        names,
+        pacing,
+        channels,
+        concurrency,
+        lanes,
+        mostInFlight: mostInFlight(options),
+        promote: (id) => promoter.promote(id),
+        onError: around.onError,
+      });
+      const worker = new PacedWorker({
+        queue: options.name,
+        prefix,
+        connection: connections.forWorker(),
+        worker: options.worker ?? {},
+        concurrency,
+        pacing,
+        processor: processor as JobProcessor,
+        resultTtlMs: bounds.resultTtlMs,
+        lanes,
+        mostInFlight: () => pacer.mostInFlight,
+        onError: around.onError,
+      });
+      working = { pacer, worker };
+      await pacer.start();
+      reconciler.start();
+    },
+  };
+}
+
+function mostInFlight({ key, rate, policy }: RateLimitQueueOptions<never>) {
+  const hasManyLanes = key !== undefined || (rate === undefined && policy === undefined);
+  return (concurrency: number) =>
+    hasManyLanes
+      ? Math.max(1, Math.floor(concurrency * LANE_SHARE_OF_CONCURRENCY))
+      : Number.MAX_SAFE_INTEGER;
+}
+
+function laneNumbers(
+  options: RateLimitQueueOptions<never>,
+  { policy }: QueueSurroundings,
+  place: string,
+): LaneNumbers | undefined {
+  if (policy !== undefined) {
+    const share = shareOf(policy.limit, options.share ?? 0.5, place);
+    return { bucket: bucketNumbers(policy.limit), share: bucketNumbers(share) };
+  }
+  if (options.rate === undefined) return undefined;
+  const { rate, per, capacity, algorithm } = options;
+  const limit = parseLimit({ rate, per, capacity, algorithm } as Limit, place);
+  return { bucket: bucketNumbers(limit), share: undefined };
+}
+
+/** The part of a limit that queued work may use; a burst of one job is always left. */
+export function shareOf(limit: ParsedLimit, share: number, place: string): ParsedLimit {
+  return parseLimit(
+    {
+      rate: limit.rate * share,
+      per: limit.perMs,
+      capacity: Math.max(1, limit.capacityTokens * share),
+    },
+    `${place}: share ${share}`,
+  );
+}

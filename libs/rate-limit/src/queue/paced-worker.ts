@@ -1,0 +1,179 @@
+// A BullMQ worker that asks before it starts anything, and tells when it is done.
+import {
+  DelayedError,
+  UnrecoverableError,
+  Worker,
+  type ConnectionOptions,
+  type Job,
+  type WorkerOptions,
+} from 'bullmq';
+import { systemClock } from '../core/clock';
+import { StoreUnavailableError } from '../core/errors';
+import { endingText, type JobEnding } from './ending';
+import { ONE_TOKEN, pacedOptions } from './job-lane';
+import type { Lane } from './lane';
+import type { Lanes } from './lanes';
+import type { Pacing } from './pacing';
+import { wholeNumber } from './queue-options';
+
+/** What a processor gets beside the job. */
+export interface ProcessContext {
+  /** Aborts when the worker gives the job up. */
+  readonly signal: AbortSignal | undefined;
+  /** BullMQ's lock token of this run. */
+  readonly token: string;
+}
+
+/** Does the work of one job; the returned value is the job's result. */
+export interface JobProcessor<Data = unknown, Result = unknown> {
+  process(job: Job<Data, Result>, context: ProcessContext): Promise<Result> | Result;
+}
+
+/** What a worker works with. */
+export interface PacedWorkerOptions {
+  readonly queue: string;
+  readonly prefix: string | undefined;
+  readonly connection: ConnectionOptions;
+  readonly worker: Partial<WorkerOptions>;
+  readonly concurrency: number;
+  readonly pacing: Pacing;
+  readonly processor: JobProcessor;
+  readonly resultTtlMs: number;
+  readonly lanes: Lanes;
+  readonly mostInFlight: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** A job without a deadline that is not due yet: BullMQ shall not come back to it by itself. */
+const FAR_MS = 24 * 3_600_000;
+/** Between two tries to ask whether a job may start, while Redis is away. */
+const ASK_AGAIN_MS = 200;
+/** Errors by which a processor tells BullMQ that it moved the job itself. */
+const MOVED_BY_PROCESSOR = ['DelayedError', 'WaitingError', 'WaitingChildrenError'];
+
+/** Runs the jobs of a queue, each only when it has paid. */
+export class PacedWorker {
+  readonly #options: PacedWorkerOptions;
+  readonly #worker: Worker;
+  #closing = false;
+
+  constructor(options: PacedWorkerOptions) {
+    this.#options = options;
+    const { queue, prefix, connection, worker, concurrency } = options;
+    this.#worker = new Worker(queue, (job, token, signal) => this.#run(job, token ?? '', signal), {
+      ...worker,
+      concurrency,
+      connection,
+      prefix: prefix ?? worker.prefix,
+    });
+    this.#worker.on('error', options.onError);
+  }
+
+  /** BullMQ's worker, for its events. */
+  get bullWorker(): Worker {
+    return this.#worker;
+  }
+
+  async ready(): Promise<void> {
+    await this.#worker.waitUntilReady();
+  }
+
+  /** Takes no more jobs and lets the running ones end, for at most `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), graceMs);
+    });
+    const closed = this.#worker.close().catch(this.#options.onError);
+    if ((await Promise.race([closed, late])) === 'late') {
+      this.#worker.cancelAllJobs('the application is closing');
+      // What still runs is picked up by another worker when its lock has run out.
+      await this.#worker.close(true).catch(this.#options.onError);
+    }
+    clearTimeout(timer);
+  }
+
+  async #run(job: Job, token: string, signal: AbortSignal | undefined): Promise<unknown> {
+    const id = job.id as string;
+    const lane = this.#options.lanes.ofJob(job);
+    await this.#untilItMayStart(job, id, lane, token);
+    let result: unknown;
+    try {
+      result = await this.#options.processor.process(job, { signal, token });
+    } catch (error) {
+      throw await this.#failed(job, id, lane, token, error);
+    }
+    await this.#finished(id, lane, false, { state: 'completed', value: result });
+    return result;
+  }
+
+  /** Returns when the job has paid and its moment has come; throws when it is not to run now. */
+  async #untilItMayStart(job: Job, id: string, lane: Lane, token: string): Promise<void> {
+    const verdict = await this.#ask(job, id, lane);
+    if (verdict.kind === 'run') {
+      if (verdict.afterUs > 0) await sleep(Math.ceil(verdict.afterUs / 1000));
+      return;
+    }
+    if (verdict.kind === 'later') {
+      await this.#putBack(job, token, verdict.deadlineInMs);
+    }
+    if (verdict.kind === 'never-accepted') {
+      throw new UnrecoverableError('its submission failed: the caller was told so');
+    }
+    await this.#finished(id, lane, false, { state: 'expired' });
+    throw new UnrecoverableError('expired: the job could not start within its maxWaitMs');
+  }
+
+  async #ask(job: Job, id: string, lane: Lane) {
+    const { pacing, mostInFlight, onError } = this.#options;
+    const paced = pacedOptions(job);
+    const firstPickUp = paced !== undefined && job.attemptsStarted <= 1;
+    for (;;) {
+      try {
+        return await pacing.start(id, lane, paced?.cost ?? ONE_TOKEN, mostInFlight(), firstPickUp);
+      } catch (error) {
+        // Redis is away, and this job with it: no attempt is burnt for that.
+        if (!(error instanceof StoreUnavailableError)) throw error;
+        onError(error);
+        // While closing, its lock runs out and another worker picks it up.
+        if (this.#closing) throw new DelayedError('Redis is away');
+        await sleep(ASK_AGAIN_MS);
+      }
+    }
+  }
+
+  /** Back to BullMQ's delayed jobs, until the pacer promotes it or its deadline comes. Never returns. */
+  async #putBack(job: Job, token: string, deadlineInMs: number): Promise<never> {
+    const inMs = deadlineInMs > 0 ? deadlineInMs : FAR_MS;
+    await job.moveToDelayed(systemClock.nowMs() + inMs, token);
+    throw new DelayedError('its turn has not come');
+  }
+
+  /** Books the end of an attempt that threw; returns what BullMQ is to be told. */
+  async #failed(job: Job, id: string, lane: Lane, token: string, error: unknown): Promise<unknown> {
+    const name = error instanceof Error ? error.name : '';
+    if (name === 'RetryKeyLater') {
+      const ms = wholeNumber((error as { ms?: unknown }).ms, 'RetryKeyLater', 'ms', 0);
+      await this.#options.pacing.pause(lane, ms, id);
+      return this.#putBack(job, token, 0).catch((delayed: unknown) => delayed);
+    }
+    const moved = MOVED_BY_PROCESSOR.includes(name);
+    const last = name === 'UnrecoverableError' || job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (moved || !last) await this.#finished(id, lane, true);
+    else await this.#finished(id, lane, false, { state: 'failed', reason });
+    return error;
+  }
+
+  /** Frees the job's place. Redis being away is no failure of the job: the reconciler heals it. */
+  async #finished(id: string, lane: Lane, retry: boolean, ending?: JobEnding): Promise<void> {
+    const { pacing, resultTtlMs, onError } = this.#options;
+    const kept = ending && { result: endingText(ending), ttlMs: resultTtlMs };
+    await pacing.finish(id, lane, retry, kept).catch(onError);
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

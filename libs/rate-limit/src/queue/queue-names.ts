@@ -1,0 +1,67 @@
+// Pure: the names of a queue's keys and channels in Redis. All carry one hash tag, so they share a slot.
+
+/** Names what a queue keeps in Redis beside BullMQ's own keys. */
+export class QueueNames {
+  readonly #base: string;
+  /** Jobs that wait, all lanes, by when they were last looked at. */
+  readonly pending: string;
+  /** Jobs that are on their way or run, by when they were last looked at. */
+  readonly open: string;
+  readonly jobs: string;
+  readonly next: string;
+  readonly lanes: string;
+  readonly meta: string;
+  readonly lease: string;
+  readonly workers: string;
+  /** Channel: a lane has something to do. */
+  readonly wake: string;
+  /** Channel: a job ended; the message is its id. */
+  readonly ended: string;
+
+  constructor(keyPrefix: string, queue: string) {
+    this.#base = `${keyPrefix}:{queue:${queue}}`;
+    this.pending = `${this.#base}:pending`;
+    this.open = `${this.#base}:open`;
+    this.jobs = `${this.#base}:jobs`;
+    this.next = `${this.#base}:next`;
+    this.lanes = `${this.#base}:lanes`;
+    this.meta = `${this.#base}:meta`;
+    this.lease = `${this.#base}:lease`;
+    this.workers = `${this.#base}:workers`;
+    this.wake = `${this.#base}:wake`;
+    this.ended = `${this.#base}:ended`;
+  }
+
+  /**
+   * KEYS of a lane's scripts, in the order of `lua/lib/lane_keys.lua`.
+   * @param bucket the bucket it shares with direct callers; left out, the lane has its own
+   */
+  laneKeys(token: string, bucket: string | undefined): string[] {
+    const own = `${this.#base}:bucket:${token}`;
+    return [
+      `${this.#base}:lane:${token}`,
+      `${this.#base}:wait:${token}`,
+      this.jobs,
+      this.next,
+      this.pending,
+      this.open,
+      this.lanes,
+      this.meta,
+      bucket ?? own,
+      `${this.#base}:share:${token}`,
+    ];
+  }
+
+  /** The wait list of a lane; second of {@link laneKeys}. */
+  waiting(token: string): string {
+    return `${this.#base}:wait:${token}`;
+  }
+
+  result(id: string): string {
+    return `${this.#base}:result:${id}`;
+  }
+
+  idempotency(digest: string): string {
+    return `${this.#base}:idempotency:${digest}`;
+  }
+}

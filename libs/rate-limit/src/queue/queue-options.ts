@@ -1,0 +1,153 @@
+// The options of a queue, checked once. Framework-free.
+import type { ConnectionOptions, JobsOptions, WorkerOptions } from 'bullmq';
+import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
+import { shown, type Limit } from '../core/limit';
+
+/** Options of one queue. `Data` is the payload of its jobs. */
+export interface RateLimitQueueOptions<Data = unknown> extends Partial<Limit> {
+  /** BullMQ's name of the queue; any text without a colon. */
+  name: string;
+  /**
+   * Pays the bucket of this policy of the module instead of numbers of its own: the bucket that the
+   * guard and the service use.
+   */
+  policy?: string;
+  /**
+   * The part of a shared bucket's rate that queued work may use: more than 0, at most 1. Direct
+   * callers keep the rest, and the queue gets this much under any direct load.
+   * @default 0.5 with `policy`, else 1
+   */
+  share?: number;
+  /**
+   * Whose turn: jobs of one key wait for each other, those of different keys do not.
+   * @default one key for all
+   */
+  key?: (data: Data) => string;
+  /** The most jobs of one key that wait. @default 10_000 */
+  maxQueue?: number;
+  /** The most jobs that wait, over all keys. @default 1_000_000 */
+  maxQueueTotal?: number;
+  /**
+   * A job that could not start within this many ms is refused at submit, and never starts later.
+   * @default 3_600_000
+   */
+  maxWaitMs?: number;
+  /**
+   * How far observed starts may run ahead of the envelope, as a time: max(1, rate × this) jobs.
+   * @default 25
+   */
+  startToleranceMs?: number;
+  /** How long the result of an ended job is kept, in ms. @default 3_600_000 */
+  resultTtlMs?: number;
+  /** BullMQ's own options for every job: attempts, backoff, removeOnComplete … */
+  job?: JobsOptions;
+  /** BullMQ's own options of the worker. @default { concurrency: 10 } */
+  worker?: Partial<WorkerOptions>;
+  /** @default the module's redis */
+  connection?: ConnectionOptions | string;
+  /** Set in processes that only submit: no processor is expected here. @default false */
+  submitOnly?: boolean;
+}
+
+/** The numbers of a queue's options, after defaults. */
+export interface QueueBounds {
+  readonly maxQueue: number;
+  readonly maxQueueTotal: number;
+  readonly maxWaitMs: number;
+  readonly startToleranceMs: number;
+  readonly resultTtlMs: number;
+}
+
+/** Job options that would break the order or the pace, and what to use instead. */
+const REFUSED_JOB_OPTIONS: Readonly<Record<string, string>> = {
+  delay: 'the queue decides when a job starts',
+  timestamp: 'the queue sets it from the time of Redis',
+  jobId: 'use idempotencyKey',
+  deduplication: 'use idempotencyKey',
+  priority: 'jobs of one key start in the order of their submission',
+  lifo: 'jobs of one key start in the order of their submission',
+  repeat: 'submit from a scheduler of your own',
+};
+const OPTION_NAMES = [
+  'name',
+  'rate',
+  'per',
+  'capacity',
+  'algorithm',
+  'policy',
+  'share',
+  'key',
+  'maxQueue',
+  'maxQueueTotal',
+  'maxWaitMs',
+  'startToleranceMs',
+  'resultTtlMs',
+  'job',
+  'worker',
+  'connection',
+  'submitOnly',
+];
+
+/** @throws InvalidLimitError for a number that is not whole or below `least` */
+export function wholeNumber(value: unknown, place: string, option: string, least: number): number {
+  if (!Number.isSafeInteger(value) || (value as number) < least) {
+    throw new InvalidLimitError(
+      `${place}: ${option} ${shown(value)} is not a whole number of at least ${least}`,
+    );
+  }
+  return value as number;
+}
+
+/** @throws UnsupportedOperationError for a job option that the queue decides itself */
+export function checkJobOptions(job: JobsOptions | undefined, place: string): void {
+  for (const [option, why] of Object.entries(REFUSED_JOB_OPTIONS)) {
+    if (job !== undefined && (job as Record<string, unknown>)[option] !== undefined) {
+      throw new UnsupportedOperationError(`${place}: job.${option} cannot be set: ${why}`);
+    }
+  }
+}
+
+/**
+ * The bounds of a queue.
+ * @throws InvalidLimitError, UnsupportedOperationError naming queue, option and value
+ */
+export function queueBounds(options: RateLimitQueueOptions<never>, place: string): QueueBounds {
+  for (const option of Object.keys(options)) {
+    if (!OPTION_NAMES.includes(option)) {
+      throw new InvalidLimitError(
+        `${place}: option ${shown(option)} is unknown; known: ${OPTION_NAMES.join(', ')}`,
+      );
+    }
+  }
+  const { policy, share, key, worker, rate } = options;
+  if (policy !== undefined && rate !== undefined) {
+    throw new InvalidLimitError(`${place}: give policy or rate, not both`);
+  }
+  if (rate === undefined && (options.capacity !== undefined || options.per !== undefined)) {
+    throw new InvalidLimitError(`${place}: capacity and per need a rate`);
+  }
+  if (share !== undefined && !(typeof share === 'number' && share > 0 && share <= 1)) {
+    throw new InvalidLimitError(`${place}: share ${shown(share)} is not above 0 and at most 1`);
+  }
+  if (share !== undefined && share !== 1 && rate !== undefined) {
+    throw new InvalidLimitError(
+      `${place}: share ${share} is for a shared bucket; a queue with its own rate has all of it`,
+    );
+  }
+  if (key !== undefined && typeof key !== 'function') {
+    throw new InvalidLimitError(`${place}: key ${shown(key)} is not a function of the payload`);
+  }
+  if (worker?.limiter !== undefined) {
+    throw new UnsupportedOperationError(
+      `${place}: worker.limiter cannot be set: BullMQ's limiter is one fixed window for all keys`,
+    );
+  }
+  checkJobOptions(options.job, place);
+  return {
+    maxQueue: wholeNumber(options.maxQueue ?? 10_000, place, 'maxQueue', 0),
+    maxQueueTotal: wholeNumber(options.maxQueueTotal ?? 1_000_000, place, 'maxQueueTotal', 0),
+    maxWaitMs: wholeNumber(options.maxWaitMs ?? 3_600_000, place, 'maxWaitMs', 0),
+    startToleranceMs: wholeNumber(options.startToleranceMs ?? 25, place, 'startToleranceMs', 1),
+    resultTtlMs: wholeNumber(options.resultTtlMs ?? 3_600_000, place, 'resultTtlMs', 1),
+  };
+}
