@@ -20,7 +20,7 @@ type IoRedisClass = new (
 const MOST_RETRY_DELAY_MS = 1000;
 
 /** Nobody may set these: with them a call waits for a Redis that is away, or is charged twice. */
-const FORCED = {
+export const NEVER_WAITS = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   // A lost connection rejects what was sent on it, instead of leaving it without an answer.
@@ -48,7 +48,13 @@ const DEFAULTS = {
 export function openRedis(connection: string | RedisConnectionOptions): OwnRedis {
   const IoRedis = loadIoRedis();
   // Of several sources ioredis takes each option from the first that has it.
-  return new OwnRedis(new IoRedis(FORCED, connection, DEFAULTS));
+  return new OwnRedis(new IoRedis(NEVER_WAITS, connection, DEFAULTS));
+}
+
+/** An ioredis client as it is; whoever opens it closes it. @param forced options that win over the connection's */
+export function newIoRedis(connection: string | RedisConnectionOptions, forced: object): unknown {
+  const IoRedis = loadIoRedis();
+  return new IoRedis(forced, connection, DEFAULTS);
 }
 
 function loadIoRedis(): IoRedisClass {
