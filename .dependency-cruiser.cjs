@@ -29,7 +29,8 @@ const floors = [
     name: 'queue',
     path: 'queue/',
     except: NEST_FILES,
-    uses: ['core/', PORT, 'limiter/', 'queue/'],
+    // Its order lives in scripts of its own, on connections of its own.
+    uses: ['core/', PORT, 'limiter/', 'queue/', 'store/redis/', 'store/resilient/deadlines\\.ts$'],
     packages: ['bullmq'],
     node: ['crypto', 'events'],
   },
