@@ -70,7 +70,12 @@ export function declaredLimit(args: readonly unknown[], place: string): Declared
 }
 
 function declaredPolicy(name: string, given: unknown, place: string): DeclaredLimit {
-  const options: unknown = given ?? {};
+  const options: unknown = given === undefined ? {} : given;
+  if (typeof options !== 'object') {
+    throw new InvalidLimitError(
+      `${place}: @RateLimit(${shown(name)}, ${shown(options)}) is not possible: a text in front is the name of a policy, so numbers beside it have no place; give the rate as a number`,
+    );
+  }
   checkLimitOptions(options, place);
   for (const option of ['rate', 'per', 'capacity', 'algorithm', 'name', 'tier'] as const) {
     if (option in options) {

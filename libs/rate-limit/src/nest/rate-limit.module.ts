@@ -7,6 +7,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
+import { InvalidLimitError } from '../core/errors';
 import { PlanTable } from './plan-table';
 import { Planner } from './planner';
 import { RATE_LIMIT_OPTIONS, RATE_LIMIT_STORE } from './rate-limit.constants';
@@ -49,6 +50,12 @@ export class RateLimitModule
 
   /** @throws InvalidLimitError, UnsupportedOperationError here or at start-up, naming option and value */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    if (typeof options !== 'object' || options === null) {
+      // Not shown: it may be a URL with a password.
+      throw new InvalidLimitError(
+        `RateLimitModule: forRoot takes a set of options, not a ${typeof options}`,
+      );
+    }
     return super.forRoot(options);
   }
 
