@@ -57,8 +57,10 @@ export class MemoryStore implements RateLimitStore {
     charges.forEach(({ limit }, i) => {
       const fullAtUs = nowUs + answers[i].fullInUs;
       const kept = this.#buckets.get(names[i]);
-      if (charged) {
-        this.#keep(names[i], kept, answers[i].credits, levels[i].atUs, limit.q, fullAtUs);
+      const { atUs } = levels[i];
+      // A clock that restarted after a large step back has to be kept, or it restarts at every call.
+      if (charged || (kept !== undefined && atUs < kept.atUs)) {
+        this.#keep(names[i], kept, answers[i].credits, atUs, limit.q, fullAtUs);
       } else if (kept !== undefined && fullAtUs > kept.fullAtUs) {
         // The limit became slower: the bucket is not full when it would have been.
         kept.fullAtUs = fullAtUs;

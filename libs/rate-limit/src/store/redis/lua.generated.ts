@@ -67,8 +67,8 @@ return reply
 } as const;
 
 export const take = {
-  name: 'rlTake_bd9d8ffe',
-  sha1: 'bd9d8ffeaed63311f457cd16575875d8174e196c',
+  name: 'rlTake_5514ba84',
+  sha1: '5514ba84efde77f8002a7da0fc364b68ce7a6862',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -126,14 +126,16 @@ local spare_ttl = given and 3600000 or 2
 local reply = { now_ms }
 local skews = {}
 local level, at, unit, capacity, speed, mark, stored = {}, {}, {}, {}, {}, {}, {}
-local granted = true
+local granted, restarted = true, {}
 for i = 1, #KEYS do
   local a = 6 * i - 3
   local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local fingerprint, price, max_wait = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
   if not (price > 0 and price <= cap) then return redis.error_reply('RATELIMIT price out of range') end
-  local c, t, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
-  c, t = refill(c, t, n, cap, now)
+  local c, before, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  local t
+  c, t = refill(c, before, n, cap, now)
+  if t < before then restarted[i] = true end
   reply[1 + i] = c
   if t > now then
     skews[#skews + 1] = i
@@ -144,12 +146,14 @@ for i = 1, #KEYS do
   level[i], at[i], unit[i], capacity[i], speed[i], mark[i], stored[i] = left, t, q, cap, n, fingerprint, found
 end
 for i = 1, #KEYS do
-  if granted then
-    local ttl = math.ceil(time_to_full(level[i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
-    redis.call('SET', KEYS[i], encode(mark[i], level[i], at[i], unit[i]), 'PX', ttl)
-  elseif stored[i] and stored[i] ~= mark[i] then
-    local ttl = math.ceil(time_to_full(reply[1 + i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
-    if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ttl) end
+  if granted or restarted[i] or (stored[i] and stored[i] ~= mark[i]) then
+    local c = granted and level[i] or reply[1 + i]
+    local ttl = math.ceil(time_to_full(c, at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+    if granted or restarted[i] then
+      redis.call('SET', KEYS[i], encode(mark[i], c, at[i], unit[i]), 'PX', ttl)
+    elseif redis.call('PTTL', KEYS[i]) < ttl then
+      redis.call('PEXPIRE', KEYS[i], ttl)
+    end
   end
 end
 for i = 1, #skews do reply[#reply + 1] = skews[i] end

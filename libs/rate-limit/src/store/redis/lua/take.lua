@@ -9,7 +9,9 @@
 --       then pairs  i, t - now: buckets whose time lies ahead, after a clock that went back
 --       Only [1]: the caller had given up, nothing was done.
 -- TTL   time to full, and 2 ms since PX counts from a clock that Redis caches: forgetting is safe.
--- A refused call writes no bucket. It only lengthens a TTL that a changed limit made too short.
+-- A refused call writes no bucket, and only lengthens a TTL that a changed limit made too short. The
+-- exception is a bucket whose clock restarted, after a large step back of the server's: unless the new
+-- time is kept, each call restarts it once more, and it never refills.
 -- @include lib/now
 -- @include lib/token_bucket
 -- @include lib/bucket_value
@@ -23,14 +25,16 @@ local spare_ttl = given and 3600000 or 2
 local reply = { now_ms }
 local skews = {}
 local level, at, unit, capacity, speed, mark, stored = {}, {}, {}, {}, {}, {}, {}
-local granted = true
+local granted, restarted = true, {}
 for i = 1, #KEYS do
   local a = 6 * i - 3
   local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local fingerprint, price, max_wait = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
   if not (price > 0 and price <= cap) then return redis.error_reply('RATELIMIT price out of range') end
-  local c, t, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
-  c, t = refill(c, t, n, cap, now)
+  local c, before, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  local t
+  c, t = refill(c, before, n, cap, now)
+  if t < before then restarted[i] = true end
   reply[1 + i] = c
   if t > now then
     skews[#skews + 1] = i
@@ -41,12 +45,14 @@ for i = 1, #KEYS do
   level[i], at[i], unit[i], capacity[i], speed[i], mark[i], stored[i] = left, t, q, cap, n, fingerprint, found
 end
 for i = 1, #KEYS do
-  if granted then
-    local ttl = math.ceil(time_to_full(level[i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
-    redis.call('SET', KEYS[i], encode(mark[i], level[i], at[i], unit[i]), 'PX', ttl)
-  elseif stored[i] and stored[i] ~= mark[i] then
-    local ttl = math.ceil(time_to_full(reply[1 + i], at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
-    if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ttl) end
+  if granted or restarted[i] or (stored[i] and stored[i] ~= mark[i]) then
+    local c = granted and level[i] or reply[1 + i]
+    local ttl = math.ceil(time_to_full(c, at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+    if granted or restarted[i] then
+      redis.call('SET', KEYS[i], encode(mark[i], c, at[i], unit[i]), 'PX', ttl)
+    elseif redis.call('PTTL', KEYS[i]) < ttl then
+      redis.call('PEXPIRE', KEYS[i], ttl)
+    end
   end
 end
 for i = 1, #skews do reply[#reply + 1] = skews[i] end
