@@ -90,7 +90,7 @@ export class RateLimitModule
       case 'limit':
         return `the limit of the module (rate ${limit?.rate} per ${limit?.per ?? 'second'})${besides}`;
       case 'tiers':
-        return `its caller's row of the tiers ${Object.keys(tiers ?? {}).join(', ')}${besides}`;
+        return `the row of its caller in the tiers ${Object.keys(tiers ?? {}).join(', ')}${besides}`;
       case 'nothing':
         return always.length === 0 ? 'no limit' : `no limit of its own${besides}`;
     }
