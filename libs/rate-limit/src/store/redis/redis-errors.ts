@@ -20,13 +20,17 @@ const OUTAGES = new Set([
   'NOREPLICAS',
 ]);
 const REPLY_PREFIX = /^([A-Z]{2,})(?:\s|$)/;
+/** Redis 6 wraps what a command answered inside a script; newer ones hand it on. */
+const INSIDE_SCRIPT = /^ERR Error running script .*: -?([A-Z]{2,}) /;
+const FULL_HOUSE = 'ERR max number of clients reached';
 
 /** The upper-case word that a Redis error reply starts with; `undefined` for a client's own error. */
 function replyPrefix(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // ReplyError is the class of redis-parser; copies of it differ, so it is known by its name.
   if (error.name !== 'ReplyError') return undefined;
-  return REPLY_PREFIX.exec(error.message)?.[1] ?? 'ERR';
+  const { message } = error;
+  return (INSIDE_SCRIPT.exec(message) ?? REPLY_PREFIX.exec(message))?.[1] ?? 'ERR';
 }
 
 /** True when the server does not know the script: nothing was run, so it is safe to send it whole. */
@@ -37,7 +41,8 @@ export function isUnknownScript(error: unknown): boolean {
 /** True for a reply that no waiting will change. */
 export function isConfigurationError(error: unknown): boolean {
   const prefix = replyPrefix(error);
-  return prefix !== undefined && !OUTAGES.has(prefix);
+  if (prefix === undefined || OUTAGES.has(prefix)) return false;
+  return !(error as Error).message.startsWith(FULL_HOUSE);
 }
 
 /** The error of this library for an error of the client. Errors of this library pass unchanged. */

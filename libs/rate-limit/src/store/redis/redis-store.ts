@@ -8,6 +8,7 @@ import * as scripts from './lua.generated';
 import { storeError } from './redis-errors';
 import type { RedisLike } from '../redis-like';
 import { RedisScript } from './redis-script';
+import { ServerClock } from './server-clock';
 
 /** How a {@link RedisStore} is set up. */
 export interface RedisStoreOptions {
@@ -35,8 +36,8 @@ export class RedisStore implements RateLimitStore {
   readonly source = 'shared';
   readonly #client: RedisLike;
   readonly #options: RedisStoreOptions;
-  /** Server time minus our monotonic time, in ms; a little less, by the time a reply takes. */
-  #offsetMs: number | undefined;
+  /** At first, the server's wall clock is taken to agree with ours. */
+  readonly #serverClock = new ServerClock(systemClock.nowMs() - systemClock.monotonicMs());
 
   constructor(client: RedisLike, options: RedisStoreOptions = {}) {
     this.#client = client;
@@ -45,20 +46,20 @@ export class RedisStore implements RateLimitStore {
 
   async take(charges: readonly BucketCharge[]): Promise<Outcome[]> {
     const keys = charges.map(({ bucket }) => bucket);
-    const args: (string | number)[] = [this.#giveUpAt(), this.#givenUs()];
+    const sentMs = systemClock.monotonicMs();
+    const args: (string | number)[] = [this.#giveUpAt(sentMs), this.#givenUs()];
     for (const { limit, price, maxWaitUs } of charges) {
       args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, price, maxWaitUs);
     }
-    const startedMs = systemClock.monotonicMs();
-    let reply = await this.#run(TAKE_SCRIPT, keys, args);
+    let reply = await this.#charged(keys, args);
     if (reply.length === 1) {
-      // The server found us gone. Either we are, or our idea of its clock was wrong; nothing was
-      // charged, so a caller who still waits is served without the check.
-      if (systemClock.monotonicMs() - startedMs >= (this.#options.giveUpAfterMs ?? Infinity)) {
+      // Nothing was charged: either we are too late, or our idea of the server's clock was wrong.
+      // The reply has set it right, so asking once more tells.
+      args[0] = this.#giveUpAt(sentMs);
+      if (!this.#isLate(sentMs)) reply = await this.#charged(keys, args);
+      if (reply.length === 1) {
         throw new StoreUnavailableError('Redis answered after the deadline; nothing was charged');
       }
-      args[0] = '';
-      reply = await this.#run(TAKE_SCRIPT, keys, args);
     }
     return takeAll(charges, takeLevels(reply, charges.length), 0);
   }
@@ -86,22 +87,23 @@ export class RedisStore implements RateLimitStore {
     await this.#options.close?.();
   }
 
-  async #run(
-    script: RedisScript,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<number[]> {
-    const reply = numbers(await script.run(this.#client, keys, args));
-    this.#offsetMs = reply[0] - systemClock.monotonicMs();
+  async #charged(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]> {
+    const sentMs = systemClock.monotonicMs();
+    const reply = numbers(await TAKE_SCRIPT.run(this.#client, keys, args));
+    this.#serverClock.read(reply[0], sentMs, systemClock.monotonicMs());
     return reply;
   }
 
-  #giveUpAt(): number | '' {
+  #isLate(sentMs: number): boolean {
+    const { giveUpAfterMs = Infinity } = this.#options;
+    return systemClock.monotonicMs() - sentMs >= giveUpAfterMs;
+  }
+
+  /** Server time after which nobody waits for what was sent at `sentMs`. */
+  #giveUpAt(sentMs: number): number | '' {
     const { giveUpAfterMs, nowMs } = this.#options;
-    if (giveUpAfterMs === undefined || nowMs !== undefined || this.#offsetMs === undefined) {
-      return '';
-    }
-    return Math.ceil(systemClock.monotonicMs() + this.#offsetMs + giveUpAfterMs);
+    if (giveUpAfterMs === undefined || nowMs !== undefined) return '';
+    return Math.ceil(this.#serverClock.at(sentMs + giveUpAfterMs));
   }
 
   #givenUs(): number | '' {
