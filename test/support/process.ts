@@ -27,6 +27,8 @@ export class RunningCommand {
       cwd: ROOT,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own, so that `stop` finds what the command started, too.
+      detached: true,
     });
     this.#exit = once(this.#child, 'exit');
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
@@ -51,7 +53,7 @@ export class RunningCommand {
     }
   }
 
-  /** Sends `signal` and waits for the end. */
+  /** Sends `signal` to the command alone and waits for its end. */
   async end(signal: NodeJS.Signals): Promise<Ended> {
     const start = performance.now();
     this.#child.kill(signal);
@@ -70,6 +72,13 @@ export class RunningCommand {
 
   /** For `afterEach`: nothing is left, whatever the test did. */
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) await this.end('SIGKILL');
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // All of the group had ended.
+    }
+    await this.#exit;
   }
 }

@@ -3,19 +3,21 @@ import { byIp, type RateLimitModuleOptions } from 'nest-rate-limit';
 import { accountOf, DEFAULT_TIER, keyOf } from './accounts';
 import { type Settings } from './settings';
 
+/** One row a plan. A caller's routes share his bucket, unless a route brings its own limit. */
+export const TIERS = {
+  free: { rate: 10, capacity: 20 },
+  pro: { rate: 100, capacity: 200 },
+  enterprise: { rate: 1000, capacity: 2000 },
+  // Slow enough to watch by hand.
+  slow: { rate: 1, capacity: 5 },
+};
+
 /** The options of the rate limit module. */
 export function limitsOf({ redisUrl, keyPrefix, perIp }: Settings): RateLimitModuleOptions {
   return {
     redis: redisUrl,
     keyPrefix,
-    // One row a plan. A caller's routes share his bucket, unless a route brings its own limit.
-    tiers: {
-      free: { rate: 10, capacity: 20 },
-      pro: { rate: 100, capacity: 200 },
-      enterprise: { rate: 1000, capacity: 2000 },
-      // Slow enough to watch by hand.
-      slow: { rate: 1, capacity: 5 },
-    },
+    tiers: TIERS,
     // Callers without an API key, too. Without this line they would get the strictest row: slow.
     defaultTier: DEFAULT_TIER,
     key: keyOf,

@@ -2,6 +2,7 @@
 import { Controller, Get, Inject, Req } from '@nestjs/common';
 import { RateLimiterService, SkipRateLimit } from 'nest-rate-limit';
 import { accountOf, type Asking, DEFAULT_TIER, keyOf } from './accounts';
+import { TIERS } from './limits';
 
 @Controller('me')
 @SkipRateLimit('default')
@@ -12,7 +13,9 @@ export class MeController {
   async me(@Req() request: Asking) {
     const account = accountOf(request);
     const tier = account?.tier ?? DEFAULT_TIER;
-    const { limit, remaining, resetAfterMs } = await this.limiter.peek(keyOf(request), { tier });
-    return { account: account?.name ?? null, tier, limit, remaining, resetAfterMs };
+    const { capacity } = TIERS[tier];
+    const info = await this.limiter.getInfo(keyOf(request), { tier });
+    // Nothing known of a caller means that nothing is missing from his bucket.
+    return { account: account?.name ?? null, tier, capacity, left: info?.available ?? capacity };
   }
 }

@@ -37,7 +37,7 @@ export const PAGE = `<!doctype html>
     if (!answer.ok) return;
     const me = await answer.json();
     at('me').textContent = (me.account ?? 'your address') + ', tier ' + me.tier + ': '
-      + me.remaining + ' of ' + me.limit + ' tokens left';
+      + me.left + ' of ' + me.capacity + ' tokens left';
   }
   async function send() {
     const answers = await Promise.all(Array.from({ length: 30 }, () => ask('/weather/oslo')));
