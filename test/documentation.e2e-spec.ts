@@ -1,7 +1,7 @@
 // The documentation, tried out: every block of TypeScript compiles, and the README's first example runs and answers
 // as the README says.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, sharedRedisUrl } from '../libs/rate-limit/test/support/redis-server';
 import { ROOT, RunningCommand } from './support/process';
@@ -33,18 +33,20 @@ describe('the documentation', () => {
   });
 
   it('links to files and headings that exist', () => {
-    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-    const headings = [...readme.matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
-      text
-        .toLowerCase()
-        .replace(/[^\w\s-]/g, '')
-        .replace(/ /g, '-'),
-    );
-    for (const [, target] of readme.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
-      const [path, heading] = target.split('#');
-      if (path !== '') expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
-      else expect(headings).toContain(heading);
-    }
+    const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)];
+    const dead = pages
+      .filter((page) => page.endsWith('.md'))
+      .flatMap((page) =>
+        [...read(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)].flatMap(([, link]) => {
+          const [path, heading] = link.split('#');
+          const target = path === '' ? page : join(dirname(page), path);
+          const isThere = existsSync(join(ROOT, target));
+          return isThere && (heading === undefined || headings(target).includes(heading))
+            ? []
+            : [`${page}: ${link}`];
+        }),
+      );
+    expect(dead).toEqual([]);
   });
 
   describe('the first example', () => {
@@ -89,6 +91,20 @@ function temporaryBuild(): string {
   return mkdtempSync(join(ROOT, 'dist/readme-'));
 }
 
+function read(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
+}
+
+/** The anchors of a page, as GitHub makes them. */
+function headings(page: string): string[] {
+  return [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
+    text
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, '')
+      .replace(/ /g, '-'),
+  );
+}
+
 /** A response as the README prints it: the status line, some headers, the body. */
 interface Shown {
   readonly status: string;
@@ -97,8 +113,7 @@ interface Shown {
 }
 
 function shownAnswers(): Shown[] {
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  return [...readme.matchAll(/^```http\n(.*?)^```$/gms)].map(([, text]) => {
+  return [...read('README.md').matchAll(/^```http\n(.*?)^```$/gms)].map(([, text]) => {
     const [head, body] = text.split('\n\n');
     const [status, ...lines] = head.split('\n');
     const headers = lines.map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]);
