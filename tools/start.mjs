@@ -2,7 +2,7 @@
 // `npm start`: from a fresh clone to a running demo. Installs what is missing, finds a Redis, builds when the
 // sources are newer than the last build, and then becomes the demo: one process, so every signal reaches it.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import Module from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,13 +37,19 @@ function newest(path) {
   return Math.max(...times);
 }
 
+/** The library first: once it has been built, the demo loads that build, however old it is. */
 function build() {
   const nest = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
-  const { status } = spawnSync(process.execPath, [nest, 'build', 'demo'], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  if (status !== 0) process.exit(status ?? 1);
+  for (const project of ['rate-limit', 'demo']) {
+    const { status } = spawnSync(process.execPath, [nest, 'build', project], {
+      cwd: root,
+      stdio: 'inherit',
+    });
+    if (status === 0) continue;
+    // What a failed build wrote must not pass for a fresh one.
+    rmSync(main, { force: true });
+    process.exit(status ?? 1);
+  }
 }
 
 /** The demo closes by itself on a signal; an open connection must not hold it up for long. */
