@@ -129,7 +129,10 @@ describe('the start', () => {
   it.each<[RateLimitModuleOptions, string]>([
     [{}, 'no limit'],
     [{ limit: { rate: 10 } }, 'the limit of the module (rate 10 per second)'],
-    [{ tiers: { free: { rate: 1 }, pro: { rate: 2 } } }, 'the row of its caller in the tiers free, pro'],
+    [
+      { tiers: { free: { rate: 1 }, pro: { rate: 2 } } },
+      'the row of its caller in the tiers free, pro',
+    ],
     [{ always: { name: 'ip', rate: 1 } }, 'no limit of its own, and besides always ip'],
   ])('says what undecorated routes get: %j', async (options, expected) => {
     const log = jest.spyOn(Logger.prototype, 'log').mockImplementation();
