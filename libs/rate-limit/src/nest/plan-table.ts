@@ -21,6 +21,7 @@ export class PlanTable {
   readonly #plans = new Map<Type, Map<object, Plan>>();
   readonly #foreign = new Map<Type, AppModule>();
   readonly #scanner = new MetadataScanner();
+  #explored = false;
 
   constructor(
     @Inject(Planner) readonly planner: Planner,
@@ -28,8 +29,9 @@ export class PlanTable {
     @Inject(ApplicationConfig) private readonly config: ApplicationConfig,
   ) {}
 
-  /** All plans that were made so far. */
+  /** The plans of all handlers that the start finds, and of those met since. */
   get plans(): Plan[] {
+    this.explore();
     return [...this.#plans.values()].flatMap((plans) => [...plans.values()]);
   }
 
@@ -46,11 +48,13 @@ export class PlanTable {
 
   /**
    * Plans the handlers of all controllers, and the decorated methods of providers, that see this
-   * registration of the module.
+   * registration of the module. Does nothing the second time.
    *
    * @throws InvalidLimitError, UnknownPolicyError, UnsupportedOperationError naming the handler
    */
   explore(): void {
+    if (this.#explored) return;
+    this.#explored = true;
     const limiters = limiterModules(this.modules);
     for (const [type, host] of this.#hosts()) {
       const owner = host.modules.map(limiterSeenBy).find((seen) => seen !== undefined);

@@ -13,7 +13,7 @@ import { ErrorLog } from './error-log';
 import { httpAnswer } from './http-answer';
 import { setHeaders } from './transports/http-caller';
 
-/** Bound by the module. A filter of the application that catches the same error comes before it. */
+/** Bound by the module. Any filter of the application that catches the same error comes before it. */
 @Catch(RateLimitError)
 @Injectable()
 export class RateLimitErrorFilter implements ExceptionFilter<RateLimitError> {

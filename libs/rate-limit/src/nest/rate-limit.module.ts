@@ -7,9 +7,11 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
+import { ApplicationConfig } from '@nestjs/core';
 import { InvalidLimitError } from '../core/errors';
 import { PlanTable } from './plan-table';
 import { Planner } from './planner';
+import { RateLimitErrorFilter } from './rate-limit-error.filter';
 import { RATE_LIMIT_OPTIONS, RATE_LIMIT_STORE } from './rate-limit.constants';
 import { RateLimitGuard } from './rate-limit.guard';
 import {
@@ -44,8 +46,13 @@ export class RateLimitModule
     @Inject(PlanTable) private readonly plans: PlanTable,
     @Inject(RequestLimiter) private readonly requests: RequestLimiter,
     @Inject(RateLimiterService) private readonly limiter: RateLimiterService,
+    @Inject(ApplicationConfig) config: ApplicationConfig,
+    @Inject(RateLimitErrorFilter) filter: RateLimitErrorFilter,
   ) {
     super();
+    // Nest asks the last filter first. Now is before any of the application is added: APP_FILTER here
+    // would come before one in the root module.
+    config.addGlobalFilter(filter);
   }
 
   /** @throws InvalidLimitError, UnsupportedOperationError here or at start-up, naming option and value */

@@ -59,7 +59,7 @@ export interface RateLimitModuleOptions extends PolicyBehaviour {
    * @default buckets in this process' memory
    */
   redis?: string | RedisConnectionOptions | RedisLike;
-  /** A store of your own. Closed with the application if it has a `close`. */
+  /** A store of your own, which is never closed. */
   store?: RateLimitStore;
   /** The start of every key in the store; not empty, without braces. @default 'rl' */
   keyPrefix?: string;

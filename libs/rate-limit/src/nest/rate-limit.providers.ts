@@ -1,6 +1,5 @@
 // Builds the parts of the limiter from the checked options. The one place that knows the store adapters.
 import { Logger, type Provider } from '@nestjs/common';
-import { APP_FILTER } from '@nestjs/core';
 import { bucketNamer } from '../core/bucket-key';
 import { LimiterEmitter } from '../limiter/events';
 import { PolicyRegistry } from '../limiter/policy-registry';
@@ -64,9 +63,9 @@ export const rateLimitProviders: Provider[] = [
     useFactory: answeringStore,
     inject: [RATE_LIMIT_STORE, RATE_LIMIT_OPTIONS, LIMITER_EMITTER],
   },
-  { provide: APP_FILTER, useClass: RateLimitErrorFilter },
   ErrorLog,
   PlanTable,
+  RateLimitErrorFilter,
   RateLimiterService,
   RequestLimiter,
   RateLimitGuard,
@@ -82,7 +81,7 @@ function policyRegistry(options: RateLimitModuleOptions): PolicyRegistry {
 /** The store that the options name. Only a connection that was opened here is closed with the store. */
 async function rateLimitStore(options: RateLimitModuleOptions): Promise<RateLimitStore> {
   const { store, redis, maxBuckets, storeTimeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  if (store !== undefined) return store;
+  if (store !== undefined) return withoutClose(store);
   if (redis === undefined) {
     logger.log(
       "buckets are kept in this process' memory: each further instance lets the whole limit through once more; set redis to share them",
@@ -94,13 +93,24 @@ async function rateLimitStore(options: RateLimitModuleOptions): Promise<RateLimi
   const problem = await client.connected(START_PATIENCE_MS);
   if (problem !== undefined) {
     logger.error(
-      `Redis is not there at the start: ${problem.message || problem.name}; going on without it until it is`,
+      `Redis is not there at the start: ${problem.message}; going on without it until it is`,
     );
   }
   return new RedisStore(client, {
     giveUpAfterMs: storeTimeoutMs,
     close: () => client.close(),
   });
+}
+
+/** A store that was handed in is its owner's to close. */
+function withoutClose(store: RateLimitStore): RateLimitStore {
+  if (store.close === undefined) return store;
+  return {
+    source: store.source,
+    take: (charges) => store.take(charges),
+    peek: (charges) => store.peek(charges),
+    reset: (buckets) => store.reset(buckets),
+  };
 }
 
 function answeringStore(

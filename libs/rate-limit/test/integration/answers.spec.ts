@@ -13,7 +13,7 @@ import {
   type Type,
   UseGuards,
 } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import {
   type Decision,
   MemoryStore,
@@ -325,6 +325,33 @@ describe.each(ADAPTERS)('answers on %s', (_, adapter) => {
       expect(answer.headers['content-type']).toContain('application/problem+json');
       expect((await app.get('/all')).status).toBe(200);
       expect((await app.get('/all')).headers['retry-after']).toBe('2000');
+    });
+
+    it('a filter of the application comes first, however it is bound', async () => {
+      @Catch()
+      class All implements ExceptionFilter<Error> {
+        catch(error: Error, host: ArgumentsHost) {
+          const response = host.switchToHttp().getResponse<{
+            status(code: number): { send(body: string): void };
+          }>();
+          response.status(418).send(error.name);
+        }
+      }
+      const metadata = guarded([ByHand]);
+      const bound = await startApp(
+        { ...metadata, providers: [{ provide: APP_FILTER, useClass: All }] },
+        { adapter },
+      );
+      const global = await startApp(metadata, {
+        adapter,
+        prepare: (nest) => nest.useGlobalFilters(new All()),
+      });
+      for (const each of [bound, global]) {
+        expect(await each.get('/unknown')).toMatchObject({
+          status: 418,
+          body: 'UnknownPolicyError',
+        });
+      }
     });
 
     it('a cost that can never pass: 413; an unknown policy: 500 that tells nothing', async () => {

@@ -3,6 +3,7 @@ import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import {
   InvalidLimitError,
+  RateLimiterService,
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -90,6 +91,8 @@ describe('B57: text where a number belongs stops the start', () => {
     const module = RateLimitModule.forRootAsync({
       useFactory: () => ({ limit: { rate: 0.5, capacity: env.MISSING } }),
     });
-    await buildApp({ imports: [module] });
+    const nest = await buildApp({ imports: [module] });
+    const decision = await nest.get(RateLimiterService).consume('k');
+    expect(decision).toMatchObject({ allowed: true, limit: 1, remaining: 0 });
   });
 });

@@ -4,6 +4,7 @@ import {
   InvalidLimitError,
   MemoryStore,
   RateLimit,
+  RateLimiterService,
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -30,7 +31,7 @@ function unchecked(options: object): RateLimitModuleOptions {
 }
 
 const nonsense = [0, -1, Number.NaN, Infinity, '10', null];
-const LIMITS = (values: unknown[]) => values.map((value) => [value] as const);
+const LIMITS = (values: (number | string | null)[]) => values.map((value) => [value] as const);
 
 describe('module options', () => {
   const store = new MemoryStore();
@@ -165,8 +166,8 @@ describe('module options', () => {
 
   it('takes frozen options, and none', async () => {
     const frozen = Object.freeze({ limit: Object.freeze({ rate: 1, capacity: 1 }) });
-    await buildApp({ imports: [RateLimitModule.forRoot(frozen)] });
-    await buildApp({ imports: [RateLimitModule.forRoot()] });
+    await expect(buildApp({ imports: [RateLimitModule.forRoot(frozen)] })).resolves.toBeDefined();
+    await expect(buildApp({ imports: [RateLimitModule.forRoot()] })).resolves.toBeDefined();
   });
 });
 
@@ -213,7 +214,10 @@ describe('numbers in a decorator', () => {
       }
     }
     Controller()(Routes);
-    await buildApp({ imports: [RateLimitModule.forRoot()], controllers: [Routes] });
+    const nest = await buildApp({ imports: [RateLimitModule.forRoot()], controllers: [Routes] });
+    expect(nest.get(RateLimiterService).routes()).toMatchObject([
+      { policies: [{ rate: 0.5, perMs: 1000, capacity: 1 }] },
+    ]);
   });
 });
 

@@ -102,9 +102,8 @@ describe.each(ADAPTERS)('B11 on %s', (_, adapter) => {
   it('two calls at the same time are two calls', async () => {
     const app = await start(Everywhere);
     const answers = await Promise.all(times(14, '/everywhere').map((path) => app.get(path)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([
-      ...times(10, 200),
-      ...times(4, 429),
-    ]);
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(4);
   });
 });

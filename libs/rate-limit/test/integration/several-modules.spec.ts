@@ -168,6 +168,18 @@ it('two global registrations stop the start and say what to do', async () => {
   await expect(build).rejects.toThrow('imported twice as a global module');
 });
 
+it('does not close a store that was handed in', async () => {
+  const close = jest.fn();
+  const store: RateLimitStore = Object.assign(new MemoryStore(), { close });
+  const nest = await buildApp({ imports: [RateLimitModule.forRoot({ store })] });
+  expect(await nest.get(RateLimiterService).consume('k', { rate: 1 })).toMatchObject({
+    allowed: true,
+    source: 'memory',
+  });
+  await nest.close();
+  expect(close).not.toHaveBeenCalled();
+});
+
 it('gives the store by its token, and lets tests override it', async () => {
   const store = new MemoryStore();
   const nest = await buildApp({ imports: [RateLimitModule.forRoot({ store })] });

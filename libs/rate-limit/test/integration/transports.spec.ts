@@ -62,7 +62,7 @@ describe('an answer at once', () => {
     const guard = await guardOf({ key });
     const answers = [1, 2, 3].map(() => guard.canActivate(contextOf('http')));
     expect(answers.every((answer) => answer instanceof Promise)).toBe(true);
-    const settled = await Promise.allSettled(answers);
+    const settled = await Promise.allSettled(answers.map(async (answer) => answer));
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
   });
 });

@@ -1,6 +1,6 @@
 // A Redis client of our own: never queues, never repeats, gives up soon, comes back soon. `ioredis` is loaded here,
 // and only when it is needed.
-import { StoreConfigurationError } from '../../core/errors';
+import { StoreConfigurationError, StoreUnavailableError } from '../../core/errors';
 import type { RedisConnectionOptions, RedisLike } from '../redis-like';
 import { isConfigurationError } from './redis-errors';
 
@@ -76,6 +76,8 @@ export class OwnRedis implements RedisLike {
   readonly #client: IoRedis;
   #refusal: StoreConfigurationError | undefined;
   #refusedThisTime = false;
+  /** Why there is no connection, in the words of the last attempt. */
+  #trouble: unknown;
   #closing: Promise<void> | undefined;
 
   constructor(client: IoRedis) {
@@ -86,6 +88,7 @@ export class OwnRedis implements RedisLike {
     });
     // Without a listener ioredis writes every failed attempt to the console.
     client.on('error', (error) => {
+      this.#trouble = error;
       if (!isConfigurationError(error)) return;
       this.#refusedThisTime = true;
       this.#refusal = new StoreConfigurationError(
@@ -119,7 +122,7 @@ export class OwnRedis implements RedisLike {
       };
       this.#client.on('ready', finish);
       this.#client.on('error', (error) => {
-        last = error instanceof Error ? error : new Error(String(error));
+        last = new Error(messageOf(error), { cause: error });
         if (this.#refusal !== undefined) finish();
       });
     });
@@ -149,7 +152,19 @@ export class OwnRedis implements RedisLike {
     await ended;
   }
 
+  /** Why a command is not worth sending. */
   #refused(): Promise<never> | undefined {
-    return this.#refusal === undefined ? undefined : Promise.reject(this.#refusal);
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    if (this.#client.status === 'ready') return undefined;
+    const reason = this.#trouble === undefined ? '' : `: ${messageOf(this.#trouble)}`;
+    return Promise.reject(
+      new StoreUnavailableError(`Redis is out: no connection${reason}`, { cause: this.#trouble }),
+    );
   }
+}
+
+/** Of several failed attempts at once (one an address) Node gives no text, only a code. */
+function messageOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  return message || code || String(error);
 }

@@ -1,0 +1,57 @@
+import { NotFoundException } from '@nestjs/common';
+import {
+  CostExceedsCapacityError,
+  InvalidCostError,
+  InvalidLimitError,
+  LimiterClosedError,
+  MissingKeyError,
+  StoreConfigurationError,
+  StoreTimeoutError,
+  StoreUnavailableError,
+  UnknownPolicyError,
+  UnsupportedOperationError,
+} from '../core/errors';
+import { httpAnswer } from './http-answer';
+
+describe('httpAnswer', () => {
+  it.each([
+    [new MissingKeyError('m'), 400, 'm'],
+    [new MissingKeyError('m', 401), 401, 'm'],
+    [new CostExceedsCapacityError('m'), 413, 'm'],
+    [new InvalidCostError('secret'), 500, 'Internal server error'],
+    [new InvalidLimitError('secret'), 500, 'Internal server error'],
+    [new UnknownPolicyError('secret'), 500, 'Internal server error'],
+    [new UnsupportedOperationError('secret'), 500, 'Internal server error'],
+    [new StoreConfigurationError('secret'), 500, 'Internal server error'],
+    [new TypeError('secret'), 500, 'Internal server error'],
+    ['a text', 500, 'Internal server error'],
+  ])('%p', (error, status, message) => {
+    const { exception, headers } = httpAnswer(error);
+    expect(exception.getStatus()).toBe(status);
+    expect(exception.getResponse()).toMatchObject({ statusCode: status, message });
+    expect(exception.cause).toBe(error);
+    expect(headers).toEqual([]);
+  });
+
+  it.each([
+    new StoreUnavailableError('secret'),
+    new StoreTimeoutError('secret'),
+    new LimiterClosedError('secret'),
+  ])('%p: 503, and when to come back', (error) => {
+    const { exception, headers } = httpAnswer(error, { policies: ['a', 'a'], cost: 3 });
+    expect(exception.getStatus()).toBe(503);
+    expect(exception.cause).toBe(error);
+    expect(JSON.stringify(exception.getResponse())).not.toContain('secret');
+    expect(exception.getResponse()).toMatchObject({ 'violated-policies': ['a'], cost: 3 });
+    expect(Object.fromEntries(headers)).toEqual({
+      'Content-Type': 'application/problem+json',
+      'Cache-Control': 'no-store',
+      'Retry-After': '1',
+    });
+  });
+
+  it('an HTTP exception is the application’s own word', () => {
+    const exception = new NotFoundException();
+    expect(httpAnswer(exception)).toEqual({ exception, headers: [] });
+  });
+});
