@@ -270,6 +270,38 @@ describe.each(ADAPTERS)('on %s', (_, adapter) => {
       expect(await burst(app, '/table')).toBe(2);
     });
 
+    it('an unknown or missing tier is the default tier, also where that has a variant', async () => {
+      @Controller()
+      class Free {
+        @Get()
+        @RateLimit(SLOW, 5)
+        @RateLimit(SLOW, 1, 'free')
+        get() {
+          return 'ok';
+        }
+      }
+      const app = await start([Free], options);
+      expect(await burst(app, '/')).toBe(1);
+      expect(await burst(app, '/', 'made-up')).toBe(1);
+      expect(await burst(app, '/', 'pro')).toBe(5);
+    });
+
+    it('@RateLimit() is the bucket of undecorated routes and of the service', async () => {
+      @Controller()
+      class Undecorated {
+        @Get('undecorated')
+        get() {
+          return 'ok';
+        }
+      }
+      const app = await start([Routes, Undecorated], options);
+      expect(await app.statuses(1, '/table', as('pro'))).toEqual([200]);
+      expect(await app.statuses(1, '/undecorated', as('pro'))).toEqual([200]);
+      const limiter = app.nest.get(RateLimiterService);
+      const bucket = await limiter.getInfo('header:x-key:pro', { tier: 'pro' });
+      expect(bucket).toEqual({ available: 4, rate: SLOW, capacity: 6 });
+    });
+
     it('stops the start without any fallback', async () => {
       const { tiers: _tiers, ...without } = options;
       await expect(buildApp(guarded([Routes], without), { adapter })).rejects.toThrow(
@@ -323,6 +355,18 @@ describe.each(ADAPTERS)('on %s', (_, adapter) => {
       expect(await app.statuses(4, '/both')).toEqual([200, 200, 200, 429]);
       expect(denied).toEqual(['b shadow', 'b shadow', 'a enforced', 'b shadow']);
       expect((await app.get('/both')).headers['ratelimit-policy']).toBe('"a";q=3;w=3000');
+    });
+
+    it('a shadow that could never be met denies nobody', async () => {
+      @Controller()
+      class Dear {
+        @Get()
+        @RateLimit({ rate: SLOW, capacity: 1, cost: () => 2, mode: 'shadow' })
+        get() {
+          return 'ok';
+        }
+      }
+      expect(await (await start([Dear])).statuses(2, '/')).toEqual([200, 200]);
     });
   });
 

@@ -4,9 +4,10 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import {
+  byUser,
   type KeyResolver,
   type KeyValue,
   RateLimit,
@@ -72,6 +73,43 @@ describe.each(ADAPTERS)('B39 on %s', (_, adapter) => {
     expect(await statuses(3, '/')).toEqual([400, 400, 400]);
     expect(await statuses(3, '/', { user: 'ada' })).toEqual([200, 200, 429]);
     expect(await statuses(2, '/', { user: 'undefined' })).toEqual([200, 200]);
+  });
+
+  it('a user that middleware found is known on both adapters', async () => {
+    @Controller()
+    class Routes {
+      @Get()
+      @RateLimit({ rate: 0.001, capacity: 1, key: byUser('name') })
+      get() {
+        return 'ok';
+      }
+    }
+    @Module({
+      imports: [RateLimitModule.forRoot()],
+      controllers: [Routes],
+      providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
+    })
+    class WithMiddleware implements NestModule {
+      configure(consumer: MiddlewareConsumer) {
+        consumer
+          .apply(
+            (
+              request: { headers: { name?: string }; user?: object },
+              _: unknown,
+              next: () => void,
+            ) => {
+              const { name } = request.headers;
+              if (name !== undefined) request.user = { name };
+              next();
+            },
+          )
+          .forRoutes('{*path}');
+      }
+    }
+    const { statuses } = await startApp({ imports: [WithMiddleware] }, { adapter });
+    expect(await statuses(2, '/', { name: 'ada' })).toEqual([200, 429]);
+    expect(await statuses(1, '/', { name: 'bob' })).toEqual([200]);
+    expect(await statuses(1, '/')).toEqual([401]);
   });
 
   it('in shadow mode nobody is denied, known or not', async () => {

@@ -67,6 +67,23 @@ describe('an answer at once', () => {
   });
 });
 
+describe('an answer that was sent', () => {
+  it('gets no header more, in the words of either framework', async () => {
+    const guard = await guardOf();
+    const header = jest.fn();
+    const sent = [
+      { headersSent: true, header },
+      { raw: { headersSent: true }, header },
+    ];
+    for (const answer of sent) {
+      const request = { ip: '192.0.2.1', headers: {} };
+      const context = new ExecutionContextHost([request, answer], Routes, Routes.prototype.get);
+      expect(guard.canActivate(context)).toBe(true);
+    }
+    expect(header).not.toHaveBeenCalled();
+  });
+});
+
 describe('once an invocation', () => {
   it('is by the context, not by the request: two contexts of one request are two', async () => {
     const guard = await guardOf();
