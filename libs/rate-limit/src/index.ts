@@ -37,6 +37,7 @@ export type { HeaderStyle } from './http/rate-limit-headers';
 export { LimiterEmitter, type LimiterEvents } from './limiter/events';
 export type { PolicyBehaviour } from './limiter/policy';
 export type { BucketInfo, Charge, LimitRef } from './limiter/rate-limiter';
+export { ProblemException } from './nest/problem.exception';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
 export { getStoreToken } from './nest/rate-limit.constants';
 export {

@@ -44,7 +44,6 @@ describe('httpAnswer', () => {
     expect(JSON.stringify(exception.getResponse())).not.toContain('secret');
     expect(exception.getResponse()).toMatchObject({ 'violated-policies': ['a'], cost: 3 });
     expect(Object.fromEntries(headers)).toEqual({
-      'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
       'Retry-After': '1',
     });

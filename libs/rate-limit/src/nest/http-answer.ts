@@ -1,12 +1,16 @@
 // Which HTTP answer an error of the limiter becomes. What went wrong inside stays inside.
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { RateLimitError, RateLimitExceededError } from '../core/errors';
-import { PROBLEM_HEADERS, temporaryReducedCapacity } from '../http/problem-body';
+import { temporaryReducedCapacity } from '../http/problem-body';
 import { retryAfterSeconds } from '../http/retry-after';
+import { ProblemException } from './problem.exception';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception';
 
 /** When it is worth trying again while the store is out: an outage is probed several times a second. */
 const STORE_RETRY_MS = 1000;
+
+/** RFC 6585: a 429 must not be cached. */
+export const NEVER_CACHED = ['Cache-Control', 'no-store'] as const;
 
 type Headers = ReadonlyArray<readonly [name: string, value: string]>;
 
@@ -33,14 +37,14 @@ export function httpAnswer(
   if (error instanceof HttpException) return { exception: error, headers: [] };
   if (RateLimitExceededError.is(error)) {
     const exception = new RateLimitExceededException(error.decisions, { cause: error });
-    return { exception, headers: problemHeaders(exception.retryAfterMs) };
+    return { exception, headers: refusalHeaders(exception.retryAfterMs) };
   }
   const status = RateLimitError.is(error) ? error.httpStatus : HttpStatus.INTERNAL_SERVER_ERROR;
   if (status === Number(HttpStatus.SERVICE_UNAVAILABLE)) {
     const body = temporaryReducedCapacity({ ...call, retryAfterMs: STORE_RETRY_MS });
     return {
-      exception: new HttpException(body, status, { cause: error }),
-      headers: problemHeaders(STORE_RETRY_MS),
+      exception: new ProblemException(body, { cause: error }),
+      headers: refusalHeaders(STORE_RETRY_MS),
     };
   }
   const [message, reason] =
@@ -57,6 +61,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'Payload Too Large',
 };
 
-function problemHeaders(retryAfterMs: number): Headers {
-  return [...PROBLEM_HEADERS, ['Retry-After', `${retryAfterSeconds(retryAfterMs)}`]];
+/** What a refusal must not go without, whoever writes its body. */
+function refusalHeaders(retryAfterMs: number): Headers {
+  return [NEVER_CACHED, ['Retry-After', `${retryAfterSeconds(retryAfterMs)}`]];
 }

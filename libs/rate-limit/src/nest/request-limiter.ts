@@ -11,13 +11,12 @@ import type { CombinedDecision } from '../core/decision';
 import { InvalidLimitError } from '../core/errors';
 import { shown } from '../core/limit';
 import { type MaybePromise, whenThere } from '../http/maybe-promise';
-import { PROBLEM_HEADERS } from '../http/problem-body';
 import { headerWriter, type HeaderWriter } from '../http/rate-limit-headers';
 import type { PolicyRegistry } from '../limiter/policy-registry';
 import { type Call, type CallCharge, CallCharges } from './call-charges';
 import { type CallRecord, callRecord } from './call-record';
 import { ErrorLog } from './error-log';
-import { httpAnswer } from './http-answer';
+import { httpAnswer, NEVER_CACHED } from './http-answer';
 import type { PlannedLimit } from './plan';
 import { PlanTable } from './plan-table';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception';
@@ -136,7 +135,7 @@ export class RequestLimiter {
       setHeaders(caller.res, headers);
       return true;
     }
-    setHeaders(caller.res, [...headers, ...PROBLEM_HEADERS]);
+    setHeaders(caller.res, [...headers, NEVER_CACHED]);
     throw new RateLimitExceededException(decisions.map(({ decision }) => decision));
   }
 

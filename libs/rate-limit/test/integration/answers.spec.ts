@@ -170,9 +170,9 @@ describe.each(ADAPTERS)('answers on %s', (_, adapter) => {
       catch(exception: RateLimitExceededException, host: ArgumentsHost) {
         seen.push(exception);
         const response = host.switchToHttp().getResponse<{
-          status(code: number): { header(n: string, v: string): { send(body: string): void } };
+          status(code: number): { send(body: object): void };
         }>();
-        response.status(503).header('content-type', 'text/plain').send('slow down');
+        response.status(503).send({ slow: 'down' });
       }
     }
     const app = await startApp(guarded([Routes]), {
@@ -181,9 +181,9 @@ describe.each(ADAPTERS)('answers on %s', (_, adapter) => {
     });
     await app.call('POST', '/created');
     const answer = await app.call('POST', '/created');
-    expect(answer).toMatchObject({ status: 503, body: 'slow down' });
+    expect(answer).toMatchObject({ status: 503, body: { slow: 'down' } });
     expect(answer.headers).toMatchObject({ 'retry-after': '1', 'x-ratelimit-remaining': '0' });
-    expect(answer.headers['content-type']).toContain('text/plain');
+    expect(answer.headers['content-type']).toContain('application/json');
     const [exception] = seen;
     expect(exception).toMatchObject({ retryAfterMs: 1000, binding: { policy: 'default' } });
     expect(exception.decisions).toEqual([
