@@ -26,9 +26,15 @@ export interface Answer<T extends Outcome = Outcome> {
 /** A store that answers by the failure mode of each charge when it cannot reach its buckets. */
 export interface AnsweringStore {
   readonly source: RateLimitStore['source'];
-  /** @throws StoreUnavailableError when the store is out and one of the charges is `closed` */
+  /**
+   * @throws StoreUnavailableError when the store is out and one of the charges is `closed`, or costs
+   *   more than its local share could ever let pass
+   */
   take(charges: readonly ResilientCharge[]): Awaitable<Answer>;
-  /** @throws StoreUnavailableError when the store is out and one of the charges is `closed` */
+  /**
+   * @throws StoreUnavailableError when the store is out and one of the charges is `closed`, or costs
+   *   more than its local share could ever let pass
+   */
   peek(charges: readonly ResilientCharge[]): Awaitable<Answer<Peeked>>;
   /** Needs the shared store. @throws StoreUnavailableError */
   reset(buckets: readonly string[]): Promise<void>;

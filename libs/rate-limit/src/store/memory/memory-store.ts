@@ -1,6 +1,8 @@
 // Buckets in a Map of this process. Bounded, no timer per key: full buckets go as others arrive.
 import { timeToFull } from '../../core/algorithms/token-bucket';
 import { usFromMs } from '../../core/duration';
+import { InvalidLimitError } from '../../core/errors';
+import { shown } from '../../core/limit';
 import { systemClock, type Clock } from '../../core/clock';
 import { levelOf, peekOne, takeAll, type BucketState } from '../bucket';
 import type { BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
@@ -38,7 +40,13 @@ export class MemoryStore implements RateLimitStore {
   readonly #buckets = new Map<string, KeptBucket>();
   #sweep = this.#buckets.entries();
 
+  /** @throws InvalidLimitError */
   constructor({ maxBuckets = 1_000_000, clock = systemClock }: MemoryStoreOptions = {}) {
+    if (!Number.isSafeInteger(maxBuckets) || maxBuckets < 1) {
+      throw new InvalidLimitError(
+        `MemoryStore: maxBuckets ${shown(maxBuckets)} is not a whole number of at least 1`,
+      );
+    }
     this.#maxBuckets = maxBuckets;
     this.#clock = clock;
   }
@@ -50,7 +58,7 @@ export class MemoryStore implements RateLimitStore {
 
   take(charges: readonly BucketCharge[]): Outcome[] {
     const nowUs = usFromMs(this.#clock.nowMs());
-    const names = charges.map((charge) => this.#nameOf(charge, nowUs));
+    const names = this.#namesOf(charges, nowUs);
     const levels = charges.map((charge, i) => levelOf(this.#buckets.get(names[i]), charge, nowUs));
     const answers = takeAll(charges, levels, nowUs);
     const charged = answers.every(({ granted }) => granted);
@@ -60,7 +68,7 @@ export class MemoryStore implements RateLimitStore {
       const { atUs } = levels[i];
       // A clock that restarted after a large step back has to be kept, or it restarts at every call.
       if (charged || (kept !== undefined && atUs < kept.atUs)) {
-        this.#keep(names[i], kept, answers[i].credits, atUs, limit.q, fullAtUs);
+        this.#keep(names[i], { credits: answers[i].credits, atUs, unit: limit.q, fullAtUs }, nowUs);
       } else if (kept !== undefined && fullAtUs > kept.fullAtUs) {
         // The limit became slower: the bucket is not full when it would have been.
         kept.fullAtUs = fullAtUs;
@@ -71,8 +79,9 @@ export class MemoryStore implements RateLimitStore {
 
   peek(charges: readonly BucketCharge[]): Peeked[] {
     const nowUs = usFromMs(this.#clock.nowMs());
-    return charges.map((charge) => {
-      const level = levelOf(this.#buckets.get(charge.bucket), charge, nowUs);
+    const names = this.#namesOf(charges, nowUs);
+    return charges.map((charge, i) => {
+      const level = levelOf(this.#buckets.get(names[i]), charge, nowUs);
       return peekOne(charge, level, nowUs);
     });
   }
@@ -81,15 +90,27 @@ export class MemoryStore implements RateLimitStore {
   lower(charge: BucketCharge, credits: number): void {
     const { bucket, limit } = charge;
     const nowUs = usFromMs(this.#clock.nowMs());
-    const kept = this.#buckets.get(bucket);
-    const level = levelOf(kept, charge, nowUs);
-    if (credits >= level.credits || this.#nameOf(charge, nowUs) !== bucket) return;
-    const fullInUs = timeToFull(credits, level.atUs, limit.n, limit.capacity, nowUs);
-    this.#keep(bucket, kept, credits, level.atUs, limit.q, nowUs + fullInUs);
+    const { credits: held, atUs } = levelOf(this.#buckets.get(bucket), charge, nowUs);
+    if (credits >= held || this.#nameOf(charge, nowUs) !== bucket) return;
+    const fullAtUs = nowUs + timeToFull(credits, atUs, limit.n, limit.capacity, nowUs);
+    this.#keep(bucket, { credits, atUs, unit: limit.q, fullAtUs }, nowUs);
   }
 
   reset(buckets: readonly string[]): void {
     for (const bucket of buckets) this.#buckets.delete(bucket);
+  }
+
+  /** Where each charge of a call is booked; no two at one place. */
+  #namesOf(charges: readonly BucketCharge[], nowUs: number): string[] {
+    if (charges.length === 1) return [this.#nameOf(charges[0], nowUs)];
+    const names = new Set<string>();
+    for (const charge of charges) {
+      let name = this.#nameOf(charge, nowUs);
+      // Two new keys of one place in one call, and no room: the second gets an overflow of its own.
+      while (names.has(name)) name += '+';
+      names.add(name);
+    }
+    return [...names];
   }
 
   /** Where a charge is booked: its own bucket while there is room, else the one of its place. */
@@ -99,20 +120,9 @@ export class MemoryStore implements RateLimitStore {
     return this.#buckets.size < this.#maxBuckets ? bucket : OVERFLOW + place;
   }
 
-  #keep(
-    name: string,
-    kept: KeptBucket | undefined,
-    credits: number,
-    atUs: number,
-    unit: number,
-    fullAtUs: number,
-  ): void {
-    if (kept !== undefined) {
-      Object.assign(kept, { credits, atUs, unit, fullAtUs });
-      return;
-    }
-    this.#forgetFull(atUs);
-    this.#buckets.set(name, { credits, atUs, unit, fullAtUs });
+  #keep(name: string, bucket: KeptBucket, nowUs: number): void {
+    if (!this.#buckets.has(name)) this.#forgetFull(nowUs);
+    this.#buckets.set(name, bucket);
   }
 
   /** Walks on a few buckets and drops those that are full: forgetting them changes nothing. */

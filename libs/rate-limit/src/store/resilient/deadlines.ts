@@ -48,12 +48,17 @@ export class Deadlines {
     });
   }
 
-  /** Stops the timer. Waits that are still open end when their promise does. */
+  /** Ends all waits that are still open, as if their time were up, and the timer with them. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    const open = this.#waits.slice(this.#head).filter((wait) => !wait.settled);
     this.#waits = [];
     this.#head = 0;
+    for (const wait of open) {
+      wait.settled = true;
+      wait.expire();
+    }
   }
 
   #settle(wait: Wait): void {

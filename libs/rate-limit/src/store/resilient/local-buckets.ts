@@ -21,6 +21,13 @@ export class LocalBuckets {
     );
   }
 
+  /** A charge that could never pass here: its local share is smaller than its cost. */
+  tooMuch(charges: readonly ResilientCharge[]): ResilientCharge | undefined {
+    return charges.find(
+      (charge) => isLocal(charge) && localCharge(charge).price > charge.localLimit.capacity,
+    );
+  }
+
   /** What `take` would say of each. */
   peek(charges: readonly ResilientCharge[]) {
     const peeked = this.store.peek(charges.map(localCharge));

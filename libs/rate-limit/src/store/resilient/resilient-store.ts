@@ -6,16 +6,18 @@ import {
   StoreTimeoutError,
   StoreUnavailableError,
 } from '../../core/errors';
+import { parseLimit } from '../../core/limit';
 import { MemoryStore, type MemoryStoreOptions } from '../memory/memory-store';
-import type { Awaitable, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import type { Awaitable, BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
 import type { Answer, AnsweringStore, ResilientCharge } from '../resilient-port';
 import { Breaker } from './breaker';
 import { Deadlines } from './deadlines';
-
 import { LocalBuckets } from './local-buckets';
 
 /** How often an outage is probed. */
 const PROBE_EVERY_MS = 250;
+/** Of the probe's own bucket, which is gone a moment later. */
+const PROBE_LIMIT = parseLimit({ rate: 1000, capacity: 1000 }, 'probe');
 
 /** Options of {@link ResilientStore}. */
 export interface ResilientStoreOptions extends MemoryStoreOptions {
@@ -39,6 +41,7 @@ export class ResilientStore implements AnsweringStore {
   readonly #deadlines: Deadlines;
   readonly #local: LocalBuckets;
   #probe: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(inner: RateLimitStore, options: ResilientStoreOptions) {
     this.#inner = inner;
@@ -55,11 +58,7 @@ export class ResilientStore implements AnsweringStore {
     if (this.#inner.source === 'memory') return answered(this.#inner.take(charges), 'memory');
     return this.#ask(
       charges,
-      async () => {
-        const outcomes = await this.#inner.take(charges);
-        this.#local.follow(charges, outcomes);
-        return outcomes;
-      },
+      () => this.#takeShared(charges),
       () => this.#local.take(charges),
     );
   }
@@ -68,7 +67,7 @@ export class ResilientStore implements AnsweringStore {
     if (this.#inner.source === 'memory') return answered(this.#inner.peek(charges), 'memory');
     return this.#ask(
       charges,
-      async () => this.#inner.peek(charges),
+      () => this.#inTime(async () => this.#inner.peek(charges)),
       () => this.#local.peek(charges),
     );
   }
@@ -79,11 +78,15 @@ export class ResilientStore implements AnsweringStore {
     this.#local.reset(buckets);
   }
 
+  /** Ends the inner store. Calls that still wait for it are answered by their failure modes. */
   async close(): Promise<void> {
+    this.#closed = true;
     clearTimeout(this.#probe);
-    this.#probe = undefined;
-    this.#deadlines.close();
-    await this.#inner.close?.();
+    try {
+      await this.#inner.close?.();
+    } finally {
+      this.#deadlines.close();
+    }
   }
 
   async #ask<T extends Outcome>(
@@ -94,17 +97,24 @@ export class ResilientStore implements AnsweringStore {
     let cause: unknown;
     if (!this.#breaker.isOpen) {
       try {
-        return { outcomes: await this.#inTime(shared), source: 'shared', degraded: false };
+        return { outcomes: await shared(), source: 'shared', degraded: false };
       } catch (error) {
         if (!(error instanceof StoreUnavailableError)) throw error;
         cause = error;
         this.#failed(charges, error);
       }
     }
-    const closed = charges.find(({ failureMode }) => failureMode === 'closed');
-    if (closed !== undefined) {
+    for (const { failureMode, place } of charges) {
+      if (failureMode !== 'closed') continue;
       throw new StoreUnavailableError(
-        `the rate limit store is out and ${closed.place} is closed without it`,
+        `the rate limit store is out and ${place} is closed without it`,
+        { cause },
+      );
+    }
+    const tooMuch = this.#local.tooMuch(charges);
+    if (tooMuch !== undefined) {
+      throw new StoreUnavailableError(
+        `the rate limit store is out and the local share of ${tooMuch.place} is smaller than the cost of this call`,
         { cause },
       );
     }
@@ -114,7 +124,7 @@ export class ResilientStore implements AnsweringStore {
   /** One call of the shared store, bounded. Anything it throws that is no error of ours is an outage. */
   async #inTime<T>(call: () => Promise<T>): Promise<T> {
     const { timeoutMs } = this.#options;
-    const result = await this.#deadlines.bound(
+    return this.#deadlines.bound(
       call().catch((error: unknown) => {
         if (error instanceof RateLimitError) throw error;
         throw new StoreUnavailableError(`the rate limit store failed: ${String(error)}`, {
@@ -123,8 +133,17 @@ export class ResilientStore implements AnsweringStore {
       }),
       () => new StoreTimeoutError(`the rate limit store did not answer within ${timeoutMs} ms`),
     );
+  }
+
+  /** Only a charge that was made or refused in time shows that the store works: a replica answers reads. */
+  async #takeShared(charges: readonly ResilientCharge[]): Promise<readonly Outcome[]> {
+    const outcomes = await this.#inTime(async () => {
+      const taken = await this.#inner.take(charges);
+      this.#local.follow(charges, taken);
+      return taken;
+    });
     this.#succeeded();
-    return result;
+    return outcomes;
   }
 
   #succeeded(): void {
@@ -134,18 +153,31 @@ export class ResilientStore implements AnsweringStore {
   #failed(charges: readonly ResilientCharge[], cause: Error): void {
     if (!this.#breaker.failed()) return;
     this.#options.onChange?.(cause);
-    this.#probeLater(charges);
+    this.#probeLater({
+      bucket: `${charges[0].bucket}:probe`,
+      place: charges[0].place,
+      limit: PROBE_LIMIT,
+      price: PROBE_LIMIT.q,
+      maxWaitUs: 0,
+    });
   }
 
-  /** Looks whether the store is back, without charging anything and without anyone waiting. */
-  #probeLater(charges: readonly ResilientCharge[]): void {
+  /**
+   * Looks whether the store is back, while no call waits for it. By a charge, since a store that can
+   * only be read (a replica, a full memory) is still out; to a bucket of its own, which lives for
+   * milliseconds.
+   */
+  #probeLater(charge: BucketCharge): void {
+    if (this.#closed) return;
     this.#probe = setTimeout(() => {
-      this.#inTime(async () => this.#inner.peek(charges)).catch((error: unknown) => {
-        if (this.#probe === undefined) return; // closed meanwhile
-        // A store that refuses us is there: the next call is to hear it loudly.
-        if (error instanceof StoreConfigurationError) this.#succeeded();
-        else this.#probeLater(charges);
-      });
+      this.#inTime(async () => this.#inner.take([charge])).then(
+        () => this.#succeeded(),
+        (error: unknown) => {
+          // A store that refuses us is there: the next call is to hear it loudly.
+          if (error instanceof StoreConfigurationError) this.#succeeded();
+          else this.#probeLater(charge);
+        },
+      );
     }, PROBE_EVERY_MS).unref();
   }
 }
