@@ -1,6 +1,6 @@
 // Pure: one bucket's answer, from its level. Shared by every store, so that all say the same.
-import { refill, rescale, take, timeToFull } from '../core/algorithms/token-bucket';
-import type { BucketCharge, Outcome, Peeked } from './rate-limit-store';
+import { giveBack, refill, rescale, take, timeToFull } from '../core/algorithms/token-bucket';
+import type { BucketCharge, Outcome, Peeked, UnusedGrant } from './rate-limit-store';
 
 /** What a store keeps of a bucket. */
 export interface BucketState {
@@ -40,14 +40,22 @@ function outcome(
   return { granted, waitUs, credits: left, fullInUs: timeToFull(left, atUs, n, capacity, nowUs) };
 }
 
-/** The outcomes of a call, all or nothing: if one refuses, the others show their levels uncharged. */
+/**
+ * The outcomes of a call, all or nothing: if one refuses, the others show their levels uncharged.
+ * @param clockUs what the store's clock shows at `nowUs`
+ */
 export function takeAll(
   charges: readonly BucketCharge[],
   levels: readonly Level[],
   nowUs: number,
+  clockUs = nowUs,
 ): Outcome[] {
   const all = charges.map((charge, i) => outcome(charge, levels[i], nowUs));
-  if (all.every(({ granted }) => granted)) return all;
+  if (all.every(({ granted }) => granted)) {
+    return all.map((each, i) =>
+      charges[i].maxWaitUs > 0 ? { ...each, startsAtUs: clockUs + each.waitUs } : each,
+    );
+  }
   return all.map((each, i) => {
     if (!each.granted) return each;
     const { credits, atUs } = levels[i];
@@ -63,4 +71,10 @@ export function peekOne(charge: BucketCharge, level: Level, nowUs: number): Peek
     held: level.credits,
     known: level.credits < charge.limit.capacity,
   };
+}
+
+/** The level after a grant was given back. */
+export function levelAfter(grant: UnusedGrant, { credits, atUs }: Level): Level {
+  const { n, capacity } = grant.limit;
+  return { credits: giveBack(credits, atUs, n, capacity, grant.price, grant.startsAtUs), atUs };
 }

@@ -27,6 +27,17 @@ export interface Outcome {
   readonly credits: number;
   /** µs until the bucket is full; 0 = it is. */
   readonly fullInUs: number;
+  /**
+   * The store's time, in µs, that a grant is for: what {@link RateLimitStore.giveBack} is told. Only
+   * where the charge may wait (`maxWaitUs` above 0).
+   */
+  readonly startsAtUs?: number;
+}
+
+/** A charge that was granted and is not used. */
+export interface UnusedGrant extends BucketCharge {
+  /** As the grant's outcome said. */
+  readonly startsAtUs: number;
 }
 
 /** What `take` would have said, and what is there. */
@@ -57,6 +68,11 @@ export interface RateLimitStore {
   take(charges: readonly BucketCharge[]): Awaitable<readonly Outcome[]>;
   /** What `take` would say of each; writes nothing. */
   peek(charges: readonly BucketCharge[]): Awaitable<readonly Peeked[]>;
+  /**
+   * Gives back grants: what each took, less what was promised to others behind it since, and never
+   * above full. Each at most once. A store without this method keeps what was granted.
+   */
+  giveBack?(grants: readonly UnusedGrant[]): Awaitable<void>;
   /** Forgets buckets: they are full again. Unknown ones are ignored. */
   reset(buckets: readonly string[]): Awaitable<void>;
   /** Ends what the store itself opened. Further calls fail. */

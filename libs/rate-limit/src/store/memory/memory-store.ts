@@ -4,8 +4,14 @@ import { usFromMs } from '../../core/duration';
 import { InvalidLimitError } from '../../core/errors';
 import { shown } from '../../core/limit';
 import { systemClock, type Clock } from '../../core/clock';
-import { levelOf, peekOne, takeAll, type BucketState } from '../bucket';
-import type { BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import { levelAfter, levelOf, peekOne, takeAll, type BucketState } from '../bucket';
+import type {
+  BucketCharge,
+  Outcome,
+  Peeked,
+  RateLimitStore,
+  UnusedGrant,
+} from '../rate-limit-store';
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
@@ -94,6 +100,20 @@ export class MemoryStore implements RateLimitStore {
     if (credits >= held || this.#nameOf(charge, nowUs) !== bucket) return;
     const fullAtUs = nowUs + timeToFull(credits, atUs, limit.n, limit.capacity, nowUs);
     this.#keep(bucket, { credits, atUs, unit: limit.q, fullAtUs }, nowUs);
+  }
+
+  giveBack(grants: readonly UnusedGrant[]): void {
+    const nowUs = usFromMs(this.#clock.nowMs());
+    for (const grant of grants) {
+      const name = this.#nameOf(grant, nowUs);
+      const kept = this.#buckets.get(name);
+      // Not kept is full: nothing is missing.
+      if (kept === undefined) continue;
+      const { credits, atUs } = levelAfter(grant, levelOf(kept, grant, nowUs));
+      const { n, q, capacity } = grant.limit;
+      const fullAtUs = nowUs + timeToFull(credits, atUs, n, capacity, nowUs);
+      this.#keep(name, { credits, atUs, unit: q, fullAtUs }, nowUs);
+    }
   }
 
   reset(buckets: readonly string[]): void {

@@ -39,12 +39,13 @@ function clientOf(...answers: (() => unknown)[]) {
   return { calls, client: { evalsha: answer, eval: answer, del: answer } };
 }
 
-const charged = () => [SERVER_MS + nowMs, 2_000_000];
-const gaveUp = () => [SERVER_MS + nowMs];
+const serverUs = (ms = nowMs) => (SERVER_MS + ms) * 1000;
+const charged = () => [serverUs(), 2_000_000];
+const gaveUp = () => [serverUs()];
 
 describe('RedisStore', () => {
   it('is one EVALSHA with every bucket in KEYS, and numbers only', async () => {
-    const { calls, client } = clientOf(() => [SERVER_MS, 2_000_000, 1_900_000]);
+    const { calls, client } = clientOf(() => [serverUs(0), 2_000_000, 1_900_000]);
     const other = { ...charge, bucket: 'rl:{x}:c', maxWaitUs: 5000 };
     const outcomes = await new RedisStore(client).take([charge, other]);
     const numbers = [1, 100, 2_000_000, limit.fingerprint, 100_000];
@@ -53,12 +54,18 @@ describe('RedisStore', () => {
     ]);
     expect(outcomes).toEqual([
       { granted: true, waitUs: 0, credits: 1_900_000, fullInUs: 100_000 },
-      { granted: true, waitUs: 0, credits: 1_800_000, fullInUs: 200_000 },
+      {
+        granted: true,
+        waitUs: 0,
+        credits: 1_800_000,
+        fullInUs: 200_000,
+        startsAtUs: serverUs(0),
+      },
     ]);
   });
 
   it('reads replies of clients that hand numbers over as text', async () => {
-    const { client } = clientOf(() => [`${SERVER_MS}`, '50000', '1', '7000']);
+    const { client } = clientOf(() => [`${serverUs(0)}`, '50000', '1', '7000']);
     expect(await new RedisStore(client).take([charge])).toEqual([
       { granted: false, waitUs: 57_000, credits: 50_000, fullInUs: 1_957_000 },
     ]);
@@ -109,8 +116,8 @@ describe('RedisStore that gives up', () => {
 
   it('asks again when it was wrong about the clock of the server, and is right then', async () => {
     const { calls, client } = clientOf(
-      () => [SERVER_MS + 60_000 + (nowMs += 4)],
-      () => [SERVER_MS + 60_000 + (nowMs += 4), 2_000_000],
+      () => [serverUs(60_000 + (nowMs += 4))],
+      () => [serverUs(60_000 + (nowMs += 4)), 2_000_000],
     );
     const started = nowMs;
     const [outcome] = await new RedisStore(client, giveUp).take([charge]);

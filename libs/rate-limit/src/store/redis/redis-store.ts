@@ -1,9 +1,15 @@
 // The port as script calls. The arithmetic of the answer is the core's; the scripts are its twins.
 import { systemClock } from '../../core/clock';
 import { StoreUnavailableError } from '../../core/errors';
-import { usFromMs } from '../../core/duration';
+import { US_PER_MS, usFromMs } from '../../core/duration';
 import { peekOne, takeAll, type Level } from '../bucket';
-import type { BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import type {
+  BucketCharge,
+  Outcome,
+  Peeked,
+  RateLimitStore,
+  UnusedGrant,
+} from '../rate-limit-store';
 import * as scripts from './lua.generated';
 import { storeError } from './redis-errors';
 import type { RedisLike } from '../redis-like';
@@ -30,6 +36,7 @@ export interface RedisStoreOptions {
 
 const TAKE_SCRIPT = new RedisScript(scripts.take.lua);
 const PEEK_SCRIPT = new RedisScript(scripts.peek.lua);
+const GIVE_BACK_SCRIPT = new RedisScript(scripts.giveBack.lua);
 
 /** Buckets in Redis, one truth for every process. One round trip a call; the server's clock decides. */
 export class RedisStore implements RateLimitStore {
@@ -61,7 +68,7 @@ export class RedisStore implements RateLimitStore {
         throw new StoreUnavailableError('Redis answered after the deadline; nothing was charged');
       }
     }
-    return takeAll(charges, takeLevels(reply, charges.length), 0);
+    return takeAll(charges, takeLevels(reply, charges.length), 0, reply[0]);
   }
 
   async peek(charges: readonly BucketCharge[]): Promise<Peeked[]> {
@@ -72,6 +79,15 @@ export class RedisStore implements RateLimitStore {
     return charges.map((charge, i) =>
       peekOne(charge, { credits: reply[2 * i], atUs: reply[2 * i + 1] }, 0),
     );
+  }
+
+  async giveBack(grants: readonly UnusedGrant[]): Promise<void> {
+    const keys = grants.map(({ bucket }) => bucket);
+    const args: (string | number)[] = [this.#givenUs()];
+    for (const { limit, price, startsAtUs } of grants) {
+      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, price, startsAtUs);
+    }
+    await GIVE_BACK_SCRIPT.run(this.#client, keys, args);
   }
 
   async reset(buckets: readonly string[]): Promise<void> {
@@ -90,7 +106,7 @@ export class RedisStore implements RateLimitStore {
   async #charged(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]> {
     const sentMs = systemClock.monotonicMs();
     const reply = numbers(await TAKE_SCRIPT.run(this.#client, keys, args));
-    this.#serverClock.read(reply[0], sentMs, systemClock.monotonicMs());
+    this.#serverClock.read(Math.floor(reply[0] / US_PER_MS), sentMs, systemClock.monotonicMs());
     return reply;
   }
 

@@ -2,7 +2,7 @@
 import { rescale } from '../../core/algorithms/token-bucket';
 import type { MemoryStore } from '../memory/memory-store';
 import type { BucketCharge, Outcome } from '../rate-limit-store';
-import type { ResilientCharge } from '../resilient-port';
+import type { ResilientCharge, UnusedResilientGrant } from '../resilient-port';
 
 /**
  * Local buckets follow the shared ones down: what a shared answer showed as spent is spent here
@@ -25,6 +25,15 @@ export class LocalBuckets {
   tooMuch(charges: readonly ResilientCharge[]): ResilientCharge | undefined {
     return charges.find(
       (charge) => isLocal(charge) && localCharge(charge).price > charge.localLimit.capacity,
+    );
+  }
+
+  /** Gives back what was granted here. */
+  giveBack(grants: readonly UnusedResilientGrant[]): void {
+    this.store.giveBack(
+      grants
+        .filter(isLocal)
+        .map((grant) => ({ ...localCharge(grant), startsAtUs: grant.startsAtUs })),
     );
   }
 

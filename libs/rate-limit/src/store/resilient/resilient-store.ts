@@ -9,7 +9,12 @@ import {
 import { parseLimit } from '../../core/limit';
 import { MemoryStore, type MemoryStoreOptions } from '../memory/memory-store';
 import type { Awaitable, BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
-import type { Answer, AnsweringStore, ResilientCharge } from '../resilient-port';
+import type {
+  Answer,
+  AnsweringStore,
+  ResilientCharge,
+  UnusedResilientGrant,
+} from '../resilient-port';
 import { Breaker } from './breaker';
 import { Deadlines } from './deadlines';
 import { LocalBuckets } from './local-buckets';
@@ -54,6 +59,10 @@ export class ResilientStore implements AnsweringStore {
     return this.#inner.source;
   }
 
+  get takesBack(): boolean {
+    return this.#inner.giveBack !== undefined;
+  }
+
   take(charges: readonly ResilientCharge[]): Awaitable<Answer> {
     if (this.#inner.source === 'memory') return answered(this.#inner.take(charges), 'memory');
     return this.#ask(
@@ -70,6 +79,14 @@ export class ResilientStore implements AnsweringStore {
       () => this.#inTime(async () => this.#inner.peek(charges)),
       () => this.#local.peek(charges),
     );
+  }
+
+  giveBack(grants: readonly UnusedResilientGrant[], source: DecisionSource): Awaitable<void> {
+    if (source === 'local') return this.#local.giveBack(grants);
+    if (this.#inner.source === 'memory') return this.#inner.giveBack?.(grants);
+    return this.#inTime(async () => this.#inner.giveBack?.(grants)).catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    });
   }
 
   async reset(buckets: readonly string[]): Promise<void> {

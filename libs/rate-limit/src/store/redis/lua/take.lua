@@ -4,7 +4,7 @@
 --       2           time in µs for tests; '' = the server's clock. TTLs run on real time, so they
 --                   are an hour longer then
 --       then 6 a bucket: n, q, capacity, fingerprint, price (credits), max wait (µs)
--- Reply [1]         Redis time in ms
+-- Reply [1]         Redis time in µs
 --       [1 + i]     credits of bucket i after refill, before the charge
 --       then pairs  i, t - now: buckets whose time lies ahead, after a clock that went back
 --       Only [1]: the caller had given up, nothing was done.
@@ -19,10 +19,10 @@
 local give_up_at, given = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = read_now(given)
 local now_ms = math.floor(now / 1000)
-if give_up_at and now_ms > give_up_at then return { now_ms } end
+if give_up_at and now_ms > give_up_at then return { now } end
 
 local spare_ttl = given and 3600000 or 2
-local reply = { now_ms }
+local reply = { now }
 local skews = {}
 local level, at, unit, capacity, speed, mark, stored = {}, {}, {}, {}, {}, {}, {}
 local granted, restarted = true, {}
