@@ -16,16 +16,18 @@ interface Duplicable {
 export type ConnectionSource = string | RedisConnectionOptions | RedisLike | ConnectionOptions;
 
 interface Connection {
-  on(event: 'error' | 'ready' | 'close', listener: (error?: unknown) => void): unknown;
+  readonly status: string;
+  on(event: 'error', listener: (error?: unknown) => void): unknown;
+  once(event: 'ready', listener: () => void): unknown;
   disconnect(): void;
 }
 
 /** Commands that find no connection fail at once: submit has a deadline, and the pacer tries again. */
 const FOR_COMMANDS = { ...NEVER_WAITS, keyPrefix: '' };
 /** What a BullMQ worker needs: it waits for Redis to come back. */
-const FOR_WORKER = { maxRetriesPerRequest: null, keyPrefix: '' };
+const FOR_WORKER = { maxRetriesPerRequest: null, enableOfflineQueue: true, keyPrefix: '' };
 /** Subscriptions are renewed when the connection is back. */
-const FOR_MESSAGES = { maxRetriesPerRequest: null, autoResubscribe: true, keyPrefix: '' };
+const FOR_MESSAGES = { ...FOR_WORKER, autoResubscribe: true };
 
 /** Opens connections to one Redis and closes them together. */
 export class Connections {
@@ -52,8 +54,14 @@ export class Connections {
     return (this.#source as { isCluster?: boolean }).isCluster === true;
   }
 
-  commands(): QueueRedis {
-    return this.#open(FOR_COMMANDS) as QueueRedis & Connection;
+  /** A connection for commands, and when it was there for the first time. */
+  commands(): { redis: QueueRedis; connected: Promise<void> } {
+    const connection = this.#open(FOR_COMMANDS);
+    const connected = new Promise<void>((resolve) => {
+      if (connection.status === 'ready') resolve();
+      else connection.once('ready', resolve);
+    });
+    return { redis: connection as QueueRedis & Connection, connected };
   }
 
   forWorker(): ConnectionOptions {

@@ -1,5 +1,6 @@
 // Which lane a job is in: written into its options at submit, else worked out from its payload.
-import type { Job, JobsOptions } from 'bullmq';
+import { Job, type JobsOptions, type Queue } from 'bullmq';
+import { InvalidLimitError } from '../core/errors';
 import { costThousandths } from '../core/limit';
 
 /** What submit leaves in a job's options; every BullMQ tool shows it. */
@@ -19,4 +20,23 @@ export const ONE_TOKEN = costThousandths(1);
 /** What submit wrote; `undefined` for a job that was added by other tools. */
 export function pacedOptions(job: Pick<Job, 'opts'>): PacedJobOptions['rateLimit'] {
   return (job.opts as PacedJobOptions).rateLimit;
+}
+
+class UncheckedJob extends Job {
+  check(): void {
+    this.validateOptions(this.asJSON());
+  }
+}
+
+/**
+ * Asks BullMQ whether it would take the job, before anything is accepted.
+ * @throws InvalidLimitError with BullMQ's reason
+ */
+export function checkedJob(queue: Queue, data: unknown, options: JobsOptions, place: string): void {
+  try {
+    new UncheckedJob(queue, queue.name, data, options).check();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InvalidLimitError(`${place}: BullMQ refuses the job: ${reason}`, { cause: error });
+  }
 }

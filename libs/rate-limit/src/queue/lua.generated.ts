@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const drop = {
-  name: 'rlDrop_b5659f04',
-  sha1: 'b5659f0452605d3b7dcdd5d2aa5ee443b43efc26',
+  name: 'rlDrop_db3a2d2c',
+  sha1: 'db3a2d2c1534809f9ab097abd0b1e3ff5ad579cf',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -71,19 +71,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
@@ -132,14 +132,19 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
-local function load_bucket(key, at, now, held, seen_c, seen_t)
+local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
-  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
-    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local largest = tonumber(ARGV[at + 2])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, largest = largest, held = held, cap = largest - held * q,
+    fingerprint = tonumber(ARGV[at + 3]) }
   local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
-  if not found and seen_c then c, t = seen_c, seen_t end
+  if not found and lost then c, t = math.min(0, b.cap), lost end
   b.c, b.t = refill(c, t, b.n, b.cap, now)
   return b
+end
+local function lost_at(k, now)
+  local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+  return tonumber(m[1]) or (not m[2] and now) or nil
 end
 local function wait_for(b, cost, ahead, now)
   local price = math.min(cost * b.q, b.largest)
@@ -151,7 +156,9 @@ local function charge(b, cost)
   b.changed = true
 end
 local function hold(b, cost)
+  b.held = b.held + cost
   b.cap = b.cap - cost * b.q
+  b.changed = true
 end
 local function return_cost(b, cost, starts_at)
   b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
@@ -159,37 +166,49 @@ local function return_cost(b, cost, starts_at)
 end
 local function save_bucket(b, now)
   if not b or not b.changed then return end
-  if b.c >= b.cap then
+  local value = encode(b.fingerprint, b.c, b.t, b.q)
+  if b.held > 0 then
+    redis.call('SET', b.key, value)
+  elseif b.c >= b.cap then
     redis.call('DEL', b.key)
-    return
+  else
+    redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
-  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
-  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
 end
 local k = lane_keys(KEYS)
-local id, lane = ARGV[1], ARGV[2]
+local id, lane, failed = ARGV[1], ARGV[2], ARGV[8] == '1'
 local job = parse_record(redis.call('HGET', k.jobs, id))
-if not job or (job.state == 'r' and ARGV[4] ~= '1') then return 0 end
-local now = read_now(nil)
-forget_job(k, id, job)
-local s = redis.call('HMGET', k.state, 'h', 'claim', 'cp')
-local share = ARGV[12] ~= '' and load_bucket(k.share, 12, now, tonumber(s[1] or 0)) or nil
-local bucket = load_bucket(k.bucket, 8, now, share and 0 or tonumber(s[1] or 0))
-local function give_back_both(cost, at)
-  return_cost(bucket, cost, at)
-  if share then return_cost(share, cost, at) end
-end
-if job.state == 'g' then give_back_both(job.cost, job.at) end
-if s[2] and redis.call('ZCARD', k.wait) == 0 then
-  give_back_both(tonumber(s[3]), tonumber(s[2]))
-  redis.call('HDEL', k.state, 'claim', 'cp')
-end
-save_bucket(bucket, now)
-save_bucket(share, now)
+if (job and job.state == 'r' and ARGV[4] ~= '1') or not (job or failed) then return 0 end
 if ARGV[5] ~= '' then
   redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6])
   redis.call('PUBLISH', ARGV[7], id)
 end
+if failed then
+  local entry = redis.call('GET', KEYS[12])
+  if entry and string.sub(entry, 1, #id + 1) == id .. '|' then redis.call('DEL', KEYS[12]) end
+end
+if not job then return 0 end
+local now = read_now(nil)
+local s = redis.call('HMGET', k.state, 'h', 'claim', 'cp')
+local lost = lost_at(k, now)
+local held = tonumber(s[1] or 0)
+local share = ARGV[13] ~= '' and load_bucket(k.share, 13, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 9, now, 0) or load_bucket(k.bucket, 9, now, held, lost)
+local function give_back(cost, at)
+  return_cost(bucket, cost, at)
+  if share then return_cost(share, cost, at) end
+end
+forget_job(k, id, job)
+if job.state == 'g' then
+  hold(share or bucket, -job.cost)
+  give_back(job.cost, job.at)
+end
+if s[2] and redis.call('ZCARD', k.wait) == 0 then
+  give_back(tonumber(s[3]), tonumber(s[2]))
+  redis.call('HDEL', k.state, 'claim', 'cp')
+end
+save_bucket(bucket, now)
+save_bucket(share, now)
 unblock(k, lane, now, ARGV[3])
 tidy(k, lane, now)
 return 1
@@ -197,8 +216,8 @@ return 1
 } as const;
 
 export const finish = {
-  name: 'rlFinish_260ea2e9',
-  sha1: '260ea2e9d4638ee72f992cc54bb088395f78920a',
+  name: 'rlFinish_7f8e111e',
+  sha1: '7f8e111ecabca4bd2e7aedac78ef406e393d33bf',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -267,19 +286,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
@@ -307,8 +326,8 @@ return 1
 } as const;
 
 export const grant = {
-  name: 'rlGrant_f2b98042',
-  sha1: 'f2b98042d691af3a9d0c26f9c20861bfe17a7059',
+  name: 'rlGrant_b3113480',
+  sha1: 'b31134800dc179ac2479c34a51be65016b1a590d',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -377,19 +396,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
@@ -438,14 +457,19 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
-local function load_bucket(key, at, now, held, seen_c, seen_t)
+local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
-  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
-    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local largest = tonumber(ARGV[at + 2])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, largest = largest, held = held, cap = largest - held * q,
+    fingerprint = tonumber(ARGV[at + 3]) }
   local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
-  if not found and seen_c then c, t = seen_c, seen_t end
+  if not found and lost then c, t = math.min(0, b.cap), lost end
   b.c, b.t = refill(c, t, b.n, b.cap, now)
   return b
+end
+local function lost_at(k, now)
+  local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+  return tonumber(m[1]) or (not m[2] and now) or nil
 end
 local function wait_for(b, cost, ahead, now)
   local price = math.min(cost * b.q, b.largest)
@@ -457,7 +481,9 @@ local function charge(b, cost)
   b.changed = true
 end
 local function hold(b, cost)
+  b.held = b.held + cost
   b.cap = b.cap - cost * b.q
+  b.changed = true
 end
 local function return_cost(b, cost, starts_at)
   b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
@@ -465,12 +491,14 @@ local function return_cost(b, cost, starts_at)
 end
 local function save_bucket(b, now)
   if not b or not b.changed then return end
-  if b.c >= b.cap then
+  local value = encode(b.fingerprint, b.c, b.t, b.q)
+  if b.held > 0 then
+    redis.call('SET', b.key, value)
+  elseif b.c >= b.cap then
     redis.call('DEL', b.key)
-    return
+  else
+    redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
-  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
-  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
 end
 local k = lane_keys(KEYS)
 local lane, max_granted, max_in_flight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -479,9 +507,9 @@ local now = read_now(nil)
 local now_ms = math.floor(now / 1000)
 local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause', 'claim', 'cp')
 local held, granted, running = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[3] or 0)
-local share = ARGV[12] ~= '' and load_bucket(k.share, 12, now, held) or nil
-local bucket = share and load_bucket(k.bucket, 8, now, 0)
-  or load_bucket(k.bucket, 8, now, held, tonumber(ARGV[6]), tonumber(ARGV[7]))
+local lost = lost_at(k, now)
+local share = ARGV[10] ~= '' and load_bucket(k.share, 10, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 6, now, 0) or load_bucket(k.bucket, 6, now, held, lost)
 local pause, claim, claimed = tonumber(s[4] or 0), tonumber(s[5] or 0), tonumber(s[6] or 0)
 local ids = {}
 local look = 0
@@ -547,17 +575,18 @@ while #ids < most do
   end
 end
 if look > 0 then redis.call('ZADD', k.next, look, lane) else redis.call('ZREM', k.next, lane) end
+if look == 0 then tidy(k, lane, now) end
 save_bucket(bucket, now)
 save_bucket(share, now)
-local reply = { now, look, bucket.c, bucket.t }
+local reply = { now, look }
 for i = 1, #ids do reply[#reply + 1] = ids[i] end
 return reply
 `,
 } as const;
 
 export const pause = {
-  name: 'rlPause_99ee7481',
-  sha1: '99ee7481b20669de0bcc358a97eabd4301f40474',
+  name: 'rlPause_f5e46f7a',
+  sha1: 'f5e46f7a402935a2f5947263153ce60e9730e180',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -626,19 +655,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
@@ -647,9 +676,11 @@ end
 local k = lane_keys(KEYS)
 local lane, pause, channel, id = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local now = read_now(nil)
-if pause > 0 then
-  redis.call('HSET', k.state, 'pause', string.format('%.0f', now + pause * 1000))
-  redis.call('PERSIST', k.state)
+local ends = now + pause * 1000
+if id ~= '' then ends = math.max(ends, tonumber(redis.call('HGET', k.state, 'pause') or 0)) end
+if ends > now then
+  redis.call('HSET', k.state, 'pause', string.format('%.0f', ends))
+  redis.call('HSET', k.lanes, lane, ARGV[5])
 else
   redis.call('HDEL', k.state, 'pause')
 end
@@ -669,8 +700,8 @@ return 1
 } as const;
 
 export const start = {
-  name: 'rlStart_8261acd2',
-  sha1: '8261acd2506bcb6517170152e5bbf095c5ff800b',
+  name: 'rlStart_3e225d4c',
+  sha1: '3e225d4cd0a4a5b00f6fc7a5afc0b0bb14e39d1e',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -739,19 +770,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
@@ -800,14 +831,19 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
-local function load_bucket(key, at, now, held, seen_c, seen_t)
+local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
-  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
-    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local largest = tonumber(ARGV[at + 2])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, largest = largest, held = held, cap = largest - held * q,
+    fingerprint = tonumber(ARGV[at + 3]) }
   local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
-  if not found and seen_c then c, t = seen_c, seen_t end
+  if not found and lost then c, t = math.min(0, b.cap), lost end
   b.c, b.t = refill(c, t, b.n, b.cap, now)
   return b
+end
+local function lost_at(k, now)
+  local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+  return tonumber(m[1]) or (not m[2] and now) or nil
 end
 local function wait_for(b, cost, ahead, now)
   local price = math.min(cost * b.q, b.largest)
@@ -819,7 +855,9 @@ local function charge(b, cost)
   b.changed = true
 end
 local function hold(b, cost)
+  b.held = b.held + cost
   b.cap = b.cap - cost * b.q
+  b.changed = true
 end
 local function return_cost(b, cost, starts_at)
   b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
@@ -827,12 +865,14 @@ local function return_cost(b, cost, starts_at)
 end
 local function save_bucket(b, now)
   if not b or not b.changed then return end
-  if b.c >= b.cap then
+  local value = encode(b.fingerprint, b.c, b.t, b.q)
+  if b.held > 0 then
+    redis.call('SET', b.key, value)
+  elseif b.c >= b.cap then
     redis.call('DEL', b.key)
-    return
+  else
+    redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
-  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
-  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
 end
 local k = lane_keys(KEYS)
 local id, lane, channel, lane_record = ARGV[1], ARGV[2], ARGV[5], ARGV[6]
@@ -842,71 +882,66 @@ local now_ms = math.floor(now / 1000)
 local job = parse_record(redis.call('HGET', k.jobs, id))
 local fresh = not job
 if fresh then
-  if ARGV[17] == '1' then return { 3, now, 0, 0, 0 } end
+  local ended = redis.call('GET', KEYS[11])
+  if ended and string.sub(ended, 1, #ARGV[7]) == ARGV[7] then return { 3, now, 0 } end
   job = { state = 'n', seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = tonumber(ARGV[3]), deadline = 0, at = now,
     lane = lane }
 end
-local first = job.state == 'w' or job.state == 'g'
-local late = job.state == 'x' or (first and is_late(job, now_ms))
-local was = { state = job.state, at = job.at }
-if late then
-  forget_job(k, id, job)
-elseif job.state ~= 'w' then
-  leave_state(k, id, job)
-end
+local was, slot = job.state, job.at
+local first = was == 'w' or was == 'g' or was == 'x'
+local late = was == 'x' or (first and is_late(job, now_ms))
+if was == 'w' and not late then return { 0, now, job.deadline > 0 and job.deadline - now_ms + 1 or 0 } end
+if not first then job.deadline = 0 end
 local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause')
 local held, in_flight = tonumber(s[1] or 0), tonumber(s[2] or 0) + tonumber(s[3] or 0)
-local paused = tonumber(s[4] or 0) > now
-local share = ARGV[13] ~= '' and load_bucket(k.share, 13, now, held) or nil
-local bucket = share and load_bucket(k.bucket, 9, now, 0)
-  or load_bucket(k.bucket, 9, now, held, tonumber(ARGV[7]), tonumber(ARGV[8]))
-local function give_back_held()
-  return_cost(bucket, job.cost, was.at)
-  if share then return_cost(share, job.cost, was.at) end
+local lost = lost_at(k, now)
+local share = ARGV[12] ~= '' and load_bucket(k.share, 12, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 8, now, 0) or load_bucket(k.bucket, 8, now, held, lost)
+if was == 'g' then hold(share or bucket, -job.cost) end
+if was == 'g' or was == 'r' then in_flight = in_flight - 1 end
+local may_run = in_flight < max_running and tonumber(s[4] or 0) <= now
+if late then forget_job(k, id, job) else leave_state(k, id, job) end
+local function give_back()
+  return_cost(bucket, job.cost, slot)
+  if share then return_cost(share, job.cost, slot) end
 end
 local function answer(verdict, value)
   save_bucket(bucket, now)
   save_bucket(share, now)
-  return { verdict, now, value, bucket.c, bucket.t }
-end
-local function later()
-  return answer(0, job.deadline > 0 and math.max(1, job.deadline - now_ms + 1) or 0)
+  return { verdict, now, value }
 end
 if late then
-  if was.state == 'g' then give_back_held() end
+  if was == 'g' then give_back() end
   unblock(k, lane, now, channel)
   tidy(k, lane, now)
   return answer(2, 0)
 end
-if job.state == 'w' then return later() end
-local room = in_flight < max_running
-if job.state == 'g' and room and not paused then
-  enter_state(k, id, job, 'r', now, now_ms)
-  unblock(k, lane, now, channel)
-  return answer(1, math.max(0, was.at - now))
-end
-if job.state == 'g' then
-  give_back_held()
-else
+if was == 'g' then
+  if may_run then
+    enter_state(k, id, job, 'r', now, now_ms)
+    unblock(k, lane, now, channel)
+    return answer(1, math.max(0, slot - now))
+  end
+  give_back()
+elseif may_run then
   local head = redis.call('ZRANGE', k.wait, 0, 0, 'WITHSCORES')
-  if room and not paused and (not head[2] or tonumber(head[2]) > job.seq)
-    and wait_for(bucket, job.cost, 0, now) == 0 and (not share or wait_for(share, job.cost, 0, now) == 0) then
+  if (not head[2] or tonumber(head[2]) > job.seq) and wait_for(bucket, job.cost, 0, now) == 0
+    and (not share or wait_for(share, job.cost, 0, now) == 0) then
     charge(bucket, job.cost)
     if share then charge(share, job.cost) end
     enter_state(k, id, job, 'r', now, now_ms)
     if fresh then redis.call('HSET', k.lanes, lane, lane_record) end
     return answer(1, 0)
   end
-  job.deadline = 0
 end
 wait_turn(k, id, job, now, lane_record, channel)
-return later()
+return answer(0, job.deadline > 0 and job.deadline - now_ms + 1 or 0)
 `,
 } as const;
 
 export const submit = {
-  name: 'rlSubmit_07917cfa',
-  sha1: '07917cfa83736e99fe2abe906cb9ba5e3c705e88',
+  name: 'rlSubmit_b6a01764',
+  sha1: 'b6a01764b3638bd5bbc11e2a0246f3fae36f4fee',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -975,19 +1010,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
@@ -1036,14 +1071,19 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
-local function load_bucket(key, at, now, held, seen_c, seen_t)
+local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
-  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
-    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local largest = tonumber(ARGV[at + 2])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, largest = largest, held = held, cap = largest - held * q,
+    fingerprint = tonumber(ARGV[at + 3]) }
   local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
-  if not found and seen_c then c, t = seen_c, seen_t end
+  if not found and lost then c, t = math.min(0, b.cap), lost end
   b.c, b.t = refill(c, t, b.n, b.cap, now)
   return b
+end
+local function lost_at(k, now)
+  local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+  return tonumber(m[1]) or (not m[2] and now) or nil
 end
 local function wait_for(b, cost, ahead, now)
   local price = math.min(cost * b.q, b.largest)
@@ -1055,7 +1095,9 @@ local function charge(b, cost)
   b.changed = true
 end
 local function hold(b, cost)
+  b.held = b.held + cost
   b.cap = b.cap - cost * b.q
+  b.changed = true
 end
 local function return_cost(b, cost, starts_at)
   b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
@@ -1063,12 +1105,14 @@ local function return_cost(b, cost, starts_at)
 end
 local function save_bucket(b, now)
   if not b or not b.changed then return end
-  if b.c >= b.cap then
+  local value = encode(b.fingerprint, b.c, b.t, b.q)
+  if b.held > 0 then
+    redis.call('SET', b.key, value)
+  elseif b.c >= b.cap then
     redis.call('DEL', b.key)
-    return
+  else
+    redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
-  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
-  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
 end
 local k = lane_keys(KEYS)
 local id, lane, cost, max_wait = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -1076,31 +1120,32 @@ local max_lane, max_total = tonumber(ARGV[5]), tonumber(ARGV[6])
 local digest, life, max_granted = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[11])
 local now = read_now(nil)
 local now_ms = math.floor(now / 1000)
+local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+local lost, paced = tonumber(m[1]), m[2]
 local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g')
 local ahead, held, granted = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[4] or 0)
 local pause = math.max(0, tonumber(s[3] or 0) - now)
-local share = ARGV[16] ~= '' and load_bucket(k.share, 16, now, held) or nil
-local bucket = load_bucket(k.bucket, 12, now, share and 0 or held)
+local share = ARGV[17] ~= '' and load_bucket(k.share, 17, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 13, now, 0) or load_bucket(k.bucket, 13, now, held, lost)
 local function start_in(own, before)
   local wait = wait_for(bucket, own, before, now)
   if share then wait = math.max(wait, wait_for(share, own, before, now)) end
   return wait + pause
 end
 if digest ~= '' then
-  local known = redis.call('GET', KEYS[11])
-  if known then
-    local known_id, known_digest = string.match(known, '^([^|]*)|(.*)$')
+  local known_id, known_digest = string.match(redis.call('GET', KEYS[11]) or '', '^([^|]*)|(.*)$')
+  local job = known_id and parse_record(redis.call('HGET', k.jobs, known_id))
+  if job or (known_id and redis.call('EXISTS', ARGV[12] .. known_id) == 1) then
     if known_digest ~= digest then return { 6 } end
-    local job = parse_record(redis.call('HGET', k.jobs, known_id))
     local position = job and job.state == 'w' and redis.call('ZRANK', k.wait, known_id)
-    if not position then return { 5, now_ms, 0, 0, known_id } end
-    return { 5, now_ms, start_in(job.cost, position * 1000), position + 1, known_id }
+    if not position then return { 5, now_ms, 0, 0, known_id, job and job.state == 'g' and 1 or 0 } end
+    return { 5, now_ms, start_in(job.cost, position * 1000), position + 1, known_id, 1 }
   end
 end
 local wait = start_in(cost, ahead)
 local waiting = redis.call('ZCARD', k.wait)
 if wait > max_wait * 1000 then return { 4, now_ms, wait } end
-local at_once = wait == 0 and waiting == 0 and not (share and granted >= max_granted)
+local at_once = paced and wait == 0 and waiting == 0 and not (share and granted >= max_granted)
 if not at_once then
   if waiting >= max_lane then return { 2, now_ms, wait } end
   if redis.call('ZCARD', k.pending) >= max_total then return { 3, now_ms, wait } end
@@ -1108,6 +1153,7 @@ end
 local job = { seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = cost, deadline = now_ms + max_wait, lane = lane }
 if digest ~= '' then redis.call('SET', KEYS[11], id .. '|' .. digest, 'PX', life) end
 if not at_once then
+  redis.call('ZADD', KEYS[12], now_ms, id)
   wait_turn(k, id, job, now, ARGV[10], ARGV[7])
   return { 0, now_ms, wait, waiting + 1 }
 end
@@ -1123,8 +1169,8 @@ return { 1, now_ms, 0, 0 }
 } as const;
 
 export const tick = {
-  name: 'rlTick_42902fe8',
-  sha1: '42902fe88da4edf0df294f7e85ba09d767a27f72',
+  name: 'rlTick_ed58d71d',
+  sha1: 'ed58d71d42416f8e704dc67627272318e51c2fea',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1134,12 +1180,21 @@ end
 local WORKER_LIFE_MS = 5000
 local now = read_now(nil)
 local now_ms = math.floor(now / 1000)
-local me, lease = ARGV[1], tonumber(ARGV[2])
+local me, lease, known = ARGV[1], tonumber(ARGV[2]), ARGV[5]
 local leader = redis.call('GET', KEYS[1])
 if lease == 0 then
-  if leader == me then redis.call('DEL', KEYS[1]) end
+  if leader == me then
+    redis.call('DEL', KEYS[1])
+    redis.call('PUBLISH', ARGV[6], 'lead')
+  end
   redis.call('ZREM', KEYS[4], me .. '|' .. ARGV[4])
-  return { now, 0, 0 }
+  return { now, 0, 0, known }
+end
+local epoch = redis.call('HGET', KEYS[5], 'epoch')
+if epoch ~= known and known ~= '' then redis.call('HSETNX', KEYS[5], 'lost', string.format('%.0f', now)) end
+if not epoch then
+  epoch = string.format('%.0f', now)
+  redis.call('HSET', KEYS[5], 'epoch', epoch)
 end
 redis.call('ZADD', KEYS[4], now_ms, me .. '|' .. ARGV[4])
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now_ms - WORKER_LIFE_MS)
@@ -1147,9 +1202,9 @@ redis.call('PEXPIRE', KEYS[4], WORKER_LIFE_MS)
 local concurrency = 0
 local workers = redis.call('ZRANGE', KEYS[4], 0, -1)
 for i = 1, #workers do concurrency = concurrency + tonumber(string.match(workers[i], '|(%d+)$')) end
-if leader and leader ~= me then return { now, 0, concurrency } end
+if leader and leader ~= me then return { now, 0, concurrency, epoch } end
 redis.call('SET', KEYS[1], me, 'PX', lease)
-local reply = { now, 1, concurrency }
+local reply = { now, leader and 1 or 2, concurrency, epoch }
 local due = redis.call('ZRANGE', KEYS[2], 0, tonumber(ARGV[3]) - 1, 'WITHSCORES')
 for i = 1, #due, 2 do
   local record = redis.call('HGET', KEYS[3], due[i])

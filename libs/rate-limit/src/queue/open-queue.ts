@@ -4,6 +4,7 @@ import { Queue, type ConnectionOptions } from 'bullmq';
 import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
 import { Channels } from './channels';
 import { Connections, type ConnectionSource } from './connections';
+import { InTime } from './in-time';
 import { JobResults } from './job-results';
 import { bucketNumbers, type LaneNumbers } from './lane';
 import { Lanes } from './lanes';
@@ -15,6 +16,7 @@ import { QueueNames } from './queue-names';
 import { queueBounds, wholeNumber, type RateLimitQueueOptions } from './queue-options';
 import { RateLimitedQueue } from './rate-limited-queue';
 import { Reconciler } from './reconciler';
+import { Submissions } from './submissions';
 
 /** What a queue needs to know of the module beside its own options. */
 export interface QueueSurroundings {
@@ -34,6 +36,8 @@ export interface OpenQueue {
   readonly lanes: Lanes;
   /** Starts a worker and a pacer. Once. */
   work(processor: JobProcessor<never>): Promise<void>;
+  /** Starts no more jobs and lets the running ones end, for a while. Submissions are still taken. */
+  stopWorking(): Promise<void>;
 }
 
 const DEFAULT_CONCURRENCY = 10;
@@ -56,7 +60,7 @@ export function openQueue(
     1,
   );
   const connections = new Connections(around.connection, place);
-  const redis = connections.commands();
+  const { redis, connected } = connections.commands();
   const names = new QueueNames(around.keyPrefix, options.name);
   const pacing = new Pacing(redis, names);
   const lanes = new Lanes({
@@ -84,12 +88,32 @@ export function openQueue(
     pacing,
     promoter,
     lanes,
+    timeoutMs: around.timeoutMs,
     onError: around.onError,
   });
+  const inTime = new InTime(options.name, around.timeoutMs, connected);
+  const kept = { age: Math.ceil(bounds.resultTtlMs / 1000) };
+  const submissions = new Submissions({
+    name: options.name,
+    bounds,
+    job: { removeOnComplete: kept, removeOnFail: kept, ...options.job },
+    jobGiven: options.job !== undefined,
+    redis,
+    queue,
+    names,
+    pacing,
+    reconciler,
+    inTime,
+  });
   let working: { pacer: Pacer; worker: PacedWorker } | undefined;
+  let stopped: Promise<unknown> | undefined;
+  const stopWorking = async () => {
+    stopped ??= Promise.all([working?.pacer.close(), reconciler.close()]).then(() =>
+      working?.worker.close(CLOSE_GRACE_MS),
+    );
+    await stopped;
+  };
   const close = async () => {
-    await Promise.all([working?.pacer.close(), reconciler.close()]);
-    await working?.worker.close(CLOSE_GRACE_MS);
     results.close();
     promoter.close();
     await queue.close().catch(around.onError);
@@ -97,22 +121,20 @@ export function openQueue(
   };
   return {
     lanes,
+    stopWorking,
     queue: new RateLimitedQueue({
       name: options.name,
       bounds,
-      job: {
-        removeOnComplete: { age: Math.ceil(bounds.resultTtlMs / 1000) },
-        removeOnFail: { age: Math.ceil(bounds.resultTtlMs / 1000) },
-        ...options.job,
-      },
       queue,
       names,
       pacing,
       lanes,
       results,
       reconciler,
+      submissions,
+      inTime,
+      stopWorking,
       close,
-      timeoutMs: around.timeoutMs,
     }),
     async work(processor) {
       const pacer = new Pacer({
@@ -124,6 +146,7 @@ export function openQueue(
         lanes,
         mostInFlight: mostInFlight(options),
         promote: (id) => promoter.promote(id),
+        takeOver: () => reconciler.takeOver(),
         onError: around.onError,
       });
       const worker = new PacedWorker({
@@ -140,8 +163,8 @@ export function openQueue(
         onError: around.onError,
       });
       working = { pacer, worker };
-      await pacer.start();
-      reconciler.start();
+      pacer.start();
+      reconciler.start(() => pacer.leads);
     },
   };
 }

@@ -48,6 +48,8 @@ export interface PacedWorkerOptions {
 const FAR_MS = 24 * 3_600_000;
 /** Between two tries to ask whether a job may start, while Redis is away. */
 const ASK_AGAIN_MS = 200;
+/** After the grace time, for jobs that end when they are told to. */
+const LAST_WORDS_MS = 500;
 /** Errors by which a processor tells BullMQ that it moved the job itself. */
 const MOVED_BY_PROCESSOR = ['DelayedError', 'WaitingError', 'WaitingChildrenError'];
 
@@ -78,20 +80,19 @@ export class PacedWorker {
     await this.#worker.waitUntilReady();
   }
 
-  /** Takes no more jobs and lets the running ones end, for at most `graceMs`. */
+  /** Takes no more jobs and lets the running ones end, for at most `graceMs`. Never longer, whatever Redis does. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), graceMs);
-    });
     const closed = this.#worker.close().catch(this.#options.onError);
-    if ((await Promise.race([closed, late])) === 'late') {
-      this.#worker.cancelAllJobs('the application is closing');
-      // What still runs is picked up by another worker when its lock has run out.
-      await this.#worker.close(true).catch(this.#options.onError);
-    }
-    clearTimeout(timer);
+    if (await endsWithin(closed, graceMs)) return;
+    this.#worker.cancelAllJobs('the application is closing');
+    // They may end on the signal. What still runs is picked up by another worker when its lock has run out.
+    if (await endsWithin(closed, LAST_WORDS_MS)) return;
+    // BullMQ's own close waits for them, and a second one for the first.
+    await endsWithin(
+      this.#worker.getBackend().close(true).catch(this.#options.onError),
+      LAST_WORDS_MS,
+    );
   }
 
   async #run(job: Job, token: string, signal: AbortSignal | undefined): Promise<unknown> {
@@ -118,20 +119,17 @@ export class PacedWorker {
     if (verdict.kind === 'later') {
       await this.#putBack(job, token, verdict.deadlineInMs);
     }
-    if (verdict.kind === 'never-accepted') {
-      throw new UnrecoverableError('its submission failed: the caller was told so');
-    }
+    if (verdict.kind === 'cancelled') throw new UnrecoverableError('cancelled');
     await this.#finished(id, lane, false, { state: 'expired' });
     throw new UnrecoverableError('expired: the job could not start within its maxWaitMs');
   }
 
   async #ask(job: Job, id: string, lane: Lane) {
     const { pacing, mostInFlight, onError } = this.#options;
-    const paced = pacedOptions(job);
-    const firstPickUp = paced !== undefined && job.attemptsStarted <= 1;
+    const cost = pacedOptions(job)?.cost ?? ONE_TOKEN;
     for (;;) {
       try {
-        return await pacing.start(id, lane, paced?.cost ?? ONE_TOKEN, mostInFlight(), firstPickUp);
+        return await pacing.start(id, lane, cost, mostInFlight());
       } catch (error) {
         // Redis is away, and this job with it: no attempt is burnt for that.
         if (!(error instanceof StoreUnavailableError)) throw error;
@@ -172,6 +170,16 @@ export class PacedWorker {
     const kept = ending && { result: endingText(ending), ttlMs: resultTtlMs };
     await pacing.finish(id, lane, retry, kept).catch(onError);
   }
+}
+
+async function endsWithin(call: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const ended = await Promise.race([call.then(() => true), late]);
+  clearTimeout(timer);
+  return ended;
 }
 
 function sleep(ms: number): Promise<void> {

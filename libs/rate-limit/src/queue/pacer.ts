@@ -1,5 +1,6 @@
 // Time: decides when the heads of the lanes are looked at. Order and tokens are the scripts' business.
 import type { Channels } from './channels';
+import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Due, Pacing } from './pacing';
 import type { QueueNames } from './queue-names';
@@ -14,6 +15,10 @@ const MOST_LANES = 64;
 const MOST_GRANTS = 32;
 /** After an error of Redis. */
 const RETRY_MS = 100;
+/** A lane that this process has no numbers for is left to others, and looked at again after this long. */
+const STRANGE_LANE_US = 1_000_000;
+/** Message of the wake channel: nobody leads. Every other one is for the leader alone. */
+const LEAD = 'lead';
 const US_PER_MS = 1000;
 
 /** What a pacer works with. */
@@ -29,6 +34,8 @@ export interface PacerOptions {
   readonly mostInFlight: (concurrency: number) => number;
   /** Hands a job to the workers. Must not throw. */
   readonly promote: (id: string) => void;
+  /** Looks after what the leader before left half done. */
+  readonly takeOver: () => Promise<void>;
   /** Told of errors of Redis; each is retried. */
   readonly onError: (error: unknown) => void;
 }
@@ -46,6 +53,7 @@ export class Pacer {
   /** A wake-up came while a round was under way. */
   #woken = false;
   #mostInFlight = 1;
+  #leads = false;
 
   constructor(options: PacerOptions) {
     this.#options = options;
@@ -57,25 +65,33 @@ export class Pacer {
     return this.#mostInFlight;
   }
 
-  async start(): Promise<void> {
-    const { channels, names } = this.#options;
-    await channels.listen(names.wake, () => this.wake());
-    this.#stopped = this.#loop();
+  /** This process paces. */
+  get leads(): boolean {
+    return this.#leads;
   }
 
-  /** Looks at the lanes now. */
-  wake(): void {
-    this.#woken = true;
-    this.#wake();
+  /** Begins; Redis need not be there yet. */
+  start(): void {
+    const { channels, names } = this.#options;
+    void channels.listen(names.wake, (message) => {
+      if (this.#leads || message === LEAD) this.#wakeUp();
+    });
+    this.#stopped = this.#loop();
   }
 
   /** Grants nothing more, and gives the lease to whoever wants it. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.wake();
+    this.#wakeUp();
     await this.#stopped;
+    this.#leads = false;
     const { pacing, id, concurrency } = this.#options;
     await pacing.tick(id, 0, 0, concurrency).catch(() => undefined);
+  }
+
+  #wakeUp(): void {
+    this.#woken = true;
+    this.#wake();
   }
 
   async #loop(): Promise<void> {
@@ -86,6 +102,7 @@ export class Pacer {
         sleepMs = await this.#round();
       } catch (error) {
         this.#options.onError(error);
+        this.#leads = false;
         sleepMs = RETRY_MS;
       }
       if (sleepMs > 0 && !this.#woken && !this.#closing) await this.#sleep(sleepMs);
@@ -94,24 +111,35 @@ export class Pacer {
 
   /** One look at everything that is due; returns how long nothing will be. */
   async #round(): Promise<number> {
-    const { pacing, id, concurrency, mostInFlight } = this.#options;
+    const { pacing, id, concurrency, mostInFlight, takeOver, onError } = this.#options;
     const tick = await pacing.tick(id, LEASE_MS, MOST_LANES, concurrency);
     this.#mostInFlight = mostInFlight(tick.concurrency);
+    this.#leads = tick.leads;
     if (!tick.leads) return LONGEST_SLEEP_MS;
+    if (tick.leadsNow) takeOver().catch(onError);
     const horizonUs = tick.nowUs + LOOK_AHEAD_US;
     const looks = await Promise.all(
       tick.due.map(async (due) =>
         due.atUs > horizonUs ? due.atUs - tick.nowUs : this.#grant(due),
       ),
     );
-    const soonestUs = Math.min(LONGEST_SLEEP_MS * US_PER_MS, ...looks);
+    // Of more lanes than are told, the next one is due no sooner than the last that was.
+    const { atUs } = tick.due[MOST_LANES - 1] ?? { atUs: Infinity };
+    const soonestUs = Math.min(LONGEST_SLEEP_MS * US_PER_MS, atUs - tick.nowUs, ...looks);
     return Math.max(0, Math.ceil((soonestUs - LOOK_AHEAD_US) / US_PER_MS));
   }
 
   /** Starts what may start of one lane; returns in how many µs it wants to be looked at again. */
   async #grant(due: Due): Promise<number> {
-    const { lanes, pacing, promote } = this.#options;
-    const lane = lanes.fromRecord(due.lane, due.record);
+    const { lanes, pacing, promote, onError } = this.#options;
+    let lane: Lane;
+    try {
+      lane = lanes.fromRecord(due.lane, due.record);
+    } catch (error) {
+      onError(error);
+      await pacing.putOff(due.lane, due.atUs + STRANGE_LANE_US);
+      return STRANGE_LANE_US;
+    }
     const { nowUs, lookUs, ids } = await pacing.grant(lane, {
       mostInFlight: this.#mostInFlight,
       lookAheadUs: LOOK_AHEAD_US,

@@ -1,10 +1,10 @@
 // The scripts of a queue, typed. Knows Redis and nothing of BullMQ; the decisions are in lua/*.lua.
 import { RedisScript } from '../store/redis/redis-script';
-import type { RedisLike } from '../store/redis-like';
 import type { Lane } from './lane';
 import * as scripts from './lua.generated';
 import type { QueueNames } from './queue-names';
-import { SeenLevels } from './seen-levels';
+import type { QueueBounds } from './queue-options';
+import type { QueueRedis } from './queue-redis';
 
 const SUBMIT = new RedisScript(scripts.submit.lua);
 const TICK = new RedisScript(scripts.tick.lua);
@@ -34,6 +34,8 @@ export type Submitted =
       readonly position: number;
       readonly atOnce: boolean;
       readonly known: boolean;
+      /** It was known and has not started. */
+      readonly unstarted: boolean;
     }
   | { readonly kind: 'lane-full' | 'queue-full' | 'too-late'; readonly waitUs: number }
   | { readonly kind: 'conflict' };
@@ -43,8 +45,7 @@ export type Verdict =
   | { readonly kind: 'run'; readonly afterUs: number }
   | { readonly kind: 'later'; readonly deadlineInMs: number }
   | { readonly kind: 'expired' }
-  /** Its submission failed after BullMQ had been told. */
-  | { readonly kind: 'never-accepted' };
+  | { readonly kind: 'cancelled' };
 
 /** A lane that the pacer is to look at. */
 export interface Due {
@@ -61,26 +62,29 @@ export interface Ending {
 }
 
 const NO_ENDING: Ending = { result: '', ttlMs: 1 };
+/** What the kept ending of a cancelled job starts with; see `ending.ts`. */
+const CANCELLED = '{"state":"cancelled"';
 
 /** One queue's scripts on one connection. */
 export class Pacing {
-  readonly #client: RedisLike;
+  readonly #client: QueueRedis;
   readonly #names: QueueNames;
-  readonly #seen = new SeenLevels();
+  /** When the queue's keys came into being, as far as this process knows; see `lua/tick.lua`. */
+  #epoch = '';
 
-  constructor(client: RedisLike, names: QueueNames) {
+  constructor(client: QueueRedis, names: QueueNames) {
     this.#client = client;
     this.#names = names;
   }
 
   async submit(
     { id, lane, cost, maxWaitMs, idempotency }: Submission,
-    bounds: { readonly maxQueue: number; readonly maxQueueTotal: number; readonly lifeMs: number },
+    bounds: Pick<QueueBounds, 'maxQueue' | 'maxQueueTotal' | 'resultTtlMs'>,
   ): Promise<Submitted> {
     const entry = idempotency?.entry ?? this.#names.meta;
-    const [status, nowMs, waitUs, position, knownId] = (await SUBMIT.run(
+    const [status, nowMs, waitUs, position, knownId, unstarted] = (await SUBMIT.run(
       this.#client,
-      [...lane.keys, entry],
+      [...lane.keys, entry, this.#names.adding],
       [
         id,
         lane.token,
@@ -90,12 +94,14 @@ export class Pacing {
         bounds.maxQueueTotal,
         this.#names.wake,
         idempotency?.digest ?? '',
-        bounds.lifeMs,
+        // Until its result is forgotten, if it starts as late as it may.
+        maxWaitMs + bounds.resultTtlMs,
         lane.record,
         lane.mostGranted,
+        this.#names.result(''),
         ...paying(lane),
       ],
-    )) as [number, number, number, number, string?];
+    )) as [number, number, number, number, string?, number?];
     if (status === 2) return { kind: 'lane-full', waitUs };
     if (status === 3) return { kind: 'queue-full', waitUs };
     if (status === 4) return { kind: 'too-late', waitUs };
@@ -107,8 +113,10 @@ export class Pacing {
       nowMs,
       waitUs,
       position,
-      atOnce: status === 1,
+      // A known one was let start at once when it waits no longer and has not started.
+      atOnce: status === 1 || (unstarted === 1 && position === 0),
       known,
+      unstarted: unstarted === 1,
     };
   }
 
@@ -118,13 +126,21 @@ export class Pacing {
     leaseMs: number,
     mostLanes: number,
     concurrency: number,
-  ): Promise<{ nowUs: number; leads: boolean; concurrency: number; due: Due[] }> {
-    const { lease, next, lanes, workers } = this.#names;
-    const [nowUs, leads, total, ...rest] = (await TICK.run(
+  ): Promise<{
+    nowUs: number;
+    leads: boolean;
+    /** It did not lead before. */
+    leadsNow: boolean;
+    concurrency: number;
+    due: Due[];
+  }> {
+    const names = this.#names;
+    const [nowUs, leads, total, epoch, ...rest] = (await TICK.run(
       this.#client,
-      [lease, next, lanes, workers],
-      [worker, leaseMs, mostLanes, concurrency],
-    )) as [number, number, number, ...(string | number)[]];
+      [names.lease, names.next, names.lanes, names.workers, names.meta],
+      [worker, leaseMs, mostLanes, concurrency, this.#epoch, names.wake],
+    )) as [number, number, number, string, ...(string | number)[]];
+    this.#epoch = epoch;
     const due: Due[] = [];
     for (let i = 0; i < rest.length; i += 3) {
       due.push({
@@ -133,7 +149,7 @@ export class Pacing {
         record: rest[i + 2] as string,
       });
     }
-    return { nowUs, leads: leads === 1, concurrency: total, due };
+    return { nowUs, leads: leads > 0, leadsNow: leads === 2, concurrency: total, due };
   }
 
   /** Pays for the heads of a lane. Returns whose turn it is, and when to look again (0 = nobody waits). */
@@ -145,42 +161,41 @@ export class Pacing {
       most,
     }: { mostInFlight: number; lookAheadUs: number; most: number },
   ): Promise<{ nowUs: number; lookUs: number; ids: string[] }> {
-    const [nowUs, lookUs, credits, atUs, ...ids] = (await GRANT.run(this.#client, lane.keys, [
+    const [nowUs, lookUs, ...ids] = (await GRANT.run(this.#client, lane.keys, [
       lane.token,
       lane.mostGranted,
       mostInFlight,
       lookAheadUs,
       most,
-      ...this.#seen.of(lane),
       ...paying(lane),
-    ])) as [number, number, number, number, ...string[]];
-    this.#seen.saw(lane, credits, atUs);
+    ])) as [number, number, ...string[]];
     return { nowUs, lookUs, ids };
   }
 
-  /** @param firstPickUp it was submitted here and was never picked up before */
-  async start(
-    id: string,
-    lane: Lane,
-    cost: number,
-    mostRunning: number,
-    firstPickUp: boolean,
-  ): Promise<Verdict> {
-    const [verdict, , value, credits, atUs] = (await START.run(this.#client, lane.keys, [
-      id,
-      lane.token,
-      cost,
-      mostRunning,
-      this.#names.wake,
-      lane.record,
-      ...this.#seen.of(lane),
-      ...paying(lane),
-      firstPickUp ? '1' : '',
-    ])) as [number, number, number, number, number];
-    this.#seen.saw(lane, credits, atUs);
+  /** Looks at a lane later than planned. */
+  async putOff(lane: string, atUs: number): Promise<void> {
+    await this.#client.zadd(this.#names.next, 'XX', atUs, lane);
+  }
+
+  /** Asks whether a job that was picked up may run; it has paid when it may. */
+  async start(id: string, lane: Lane, cost: number, mostRunning: number): Promise<Verdict> {
+    const [verdict, , value] = (await START.run(
+      this.#client,
+      [...lane.keys, this.#names.result(id)],
+      [
+        id,
+        lane.token,
+        cost,
+        mostRunning,
+        this.#names.wake,
+        lane.record,
+        CANCELLED,
+        ...paying(lane),
+      ],
+    )) as [number, number, number];
     if (verdict === 1) return { kind: 'run', afterUs: value };
     if (verdict === 0) return { kind: 'later', deadlineInMs: value };
-    return { kind: verdict === 2 ? 'expired' : 'never-accepted' };
+    return { kind: verdict === 2 ? 'expired' : 'cancelled' };
   }
 
   /** An attempt ended. @param retry another one may follow */
@@ -201,15 +216,19 @@ export class Pacing {
   }
 
   /** Takes a job that has not started out of its line. @param running also one that is said to run */
-  async drop(
-    id: string,
-    lane: Lane,
-    running: boolean,
-    ending: Ending = NO_ENDING,
-  ): Promise<boolean> {
+  drop(id: string, lane: Lane, running: boolean, ending: Ending = NO_ENDING): Promise<boolean> {
+    return this.#drop(id, lane, running, ending);
+  }
+
+  /** Takes back a submission that failed: its job will not start, wherever it got to. */
+  async withdraw({ id, lane, idempotency }: Submission, ending: Ending): Promise<void> {
+    await this.#drop(id, lane, false, ending, idempotency?.entry ?? this.#names.meta);
+  }
+
+  async #drop(id: string, lane: Lane, running: boolean, ending: Ending, failed?: string) {
     const dropped = await DROP.run(
       this.#client,
-      [...lane.keys, this.#names.result(id)],
+      [...lane.keys, this.#names.result(id), failed ?? this.#names.meta],
       [
         id,
         lane.token,
@@ -218,6 +237,7 @@ export class Pacing {
         ending.result,
         ending.ttlMs,
         this.#names.ended,
+        failed === undefined ? '' : '1',
         ...paying(lane),
       ],
     );

@@ -13,8 +13,7 @@ export class Promoter {
 
   /** Makes a job ready for the next free worker, now or as soon as BullMQ has it. Never throws. */
   promote(id: string, tries = 0): void {
-    // A job object of this id alone: promotion needs nothing else of it, so nothing is fetched.
-    new Job(this.queue, '', {}, {}, id).promote().catch(() => {
+    this.#promoted(id).catch(() => {
       if (this.#closed || tries >= RETRIES_MS.length) return;
       const timer = setTimeout(() => {
         this.#timers.delete(timer);
@@ -22,6 +21,16 @@ export class Promoter {
       }, RETRIES_MS[tries]).unref();
       this.#timers.add(timer);
     });
+  }
+
+  /** The same for a job that may well be on its way already. */
+  promoteOnce(id: string): void {
+    this.#promoted(id).catch(() => undefined);
+  }
+
+  #promoted(id: string): Promise<void> {
+    // A job object of this id alone: promotion needs nothing else of it, so nothing is fetched.
+    return new Job(this.queue, '', {}, {}, id).promote();
   }
 
   close(): void {

@@ -7,6 +7,8 @@ export class QueueNames {
   readonly pending: string;
   /** Jobs that are on their way or run, by when they were last looked at. */
   readonly open: string;
+  /** Jobs that took their place and may not have reached BullMQ yet, by when they took it. */
+  readonly adding: string;
   readonly jobs: string;
   readonly next: string;
   readonly lanes: string;
@@ -22,6 +24,7 @@ export class QueueNames {
     this.#base = `${keyPrefix}:{queue:${queue}}`;
     this.pending = `${this.#base}:pending`;
     this.open = `${this.#base}:open`;
+    this.adding = `${this.#base}:adding`;
     this.jobs = `${this.#base}:jobs`;
     this.next = `${this.#base}:next`;
     this.lanes = `${this.#base}:lanes`;
@@ -50,11 +53,6 @@ export class QueueNames {
       bucket ?? own,
       `${this.#base}:share:${token}`,
     ];
-  }
-
-  /** The wait list of a lane; second of {@link laneKeys}. */
-  waiting(token: string): string {
-    return `${this.#base}:wait:${token}`;
   }
 
   result(id: string): string {

@@ -4,17 +4,17 @@ import type { RedisLike } from '../store/redis-like';
 /** A connection for commands. */
 export interface QueueRedis extends RedisLike {
   get(key: string): Promise<string | null>;
-  exists(key: string): Promise<number>;
+  exists(...keys: string[]): Promise<number>;
   zrange(key: string, start: number, stop: number): Promise<string[]>;
   zrangebyscore(
     key: string,
     min: number | string,
     max: number | string,
-    limit: 'LIMIT',
-    offset: number,
-    count: number,
+    ...limit: [] | ['LIMIT', offset: number, count: number]
   ): Promise<string[]>;
   zadd(key: string, xx: 'XX', ...scoresAndMembers: (number | string)[]): Promise<unknown>;
+  zrem(key: string, ...members: string[]): Promise<number>;
+  zremrangebyscore(key: string, min: number | string, max: number | string): Promise<number>;
   zcard(key: string): Promise<number>;
   hmget(key: string, ...fields: string[]): Promise<(string | null)[]>;
   time(): Promise<[number, number] | [string, string] | unknown[]>;

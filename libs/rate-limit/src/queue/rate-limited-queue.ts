@@ -1,31 +1,26 @@
 // The queued limiter: accepts work up to a bound, says when it will start, and paces it per key.
-import { createHash, randomBytes } from 'node:crypto';
-import type { Job, JobsOptions, Queue } from 'bullmq';
+import { createHash } from 'node:crypto';
+import type { JobsOptions, Queue } from 'bullmq';
 import {
   CostExceedsCapacityError,
   InvalidCostError,
   InvalidLimitError,
-  LimiterClosedError,
   MissingKeyError,
-  RateLimitError,
-  StoreTimeoutError,
-  StoreUnavailableError,
   WaitTooLongError,
 } from '../core/errors';
 import { costThousandths, shown } from '../core/limit';
-import { Deadlines } from '../store/resilient/deadlines';
 import { endingText } from './ending';
-import type { PacedJobOptions } from './job-lane';
+import type { InTime } from './in-time';
 import type { JobResults, ResultOptions } from './job-results';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
-import type { Pacing, Submission, Submitted } from './pacing';
-import { IdempotencyConflictError, QueueFullError } from './queue-errors';
+import type { Pacing, Submission } from './pacing';
+import { QueueFullError } from './queue-errors';
 import type { QueueNames } from './queue-names';
 import { checkJobOptions, wholeNumber, type QueueBounds } from './queue-options';
 import type { Reconciler } from './reconciler';
+import type { Accepted, Submissions } from './submissions';
 import type { Ticket } from './ticket';
-import { Turns } from './turns';
 
 /** Options of one submission. */
 export interface SubmitOptions {
@@ -63,33 +58,27 @@ export interface QueueCounts {
 export interface RateLimitedQueueParts {
   readonly name: string;
   readonly bounds: QueueBounds;
-  readonly job: JobsOptions;
   readonly queue: Queue;
   readonly names: QueueNames;
   readonly pacing: Pacing;
   readonly lanes: Lanes;
   readonly results: JobResults;
   readonly reconciler: Reconciler;
-  /** Ends everything the queue opened. */
+  readonly submissions: Submissions;
+  readonly inTime: InTime;
+  /** Lets running jobs of this process end. */
+  readonly stopWorking: () => Promise<void>;
+  /** Ends everything else that the queue opened. */
   readonly close: () => Promise<void>;
-  /** The longest that one call waits for Redis, in ms. */
-  readonly timeoutMs: number;
 }
-
-/** Submissions of this process on their way to Redis at once. */
-const MOST_SUBMITTING = 16;
 
 /** A queue whose jobs start at the pace of a limit, one line a key. */
 export class RateLimitedQueue<Data = unknown, Result = unknown> {
   readonly #parts: RateLimitedQueueParts;
-  readonly #deadlines: Deadlines;
-  /** A flood of submissions must not keep this process from starting what it just submitted. */
-  readonly #turns = new Turns(MOST_SUBMITTING);
-  #closed: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(parts: RateLimitedQueueParts) {
     this.#parts = parts;
-    this.#deadlines = new Deadlines(parts.timeoutMs);
   }
 
   get name(): string {
@@ -123,12 +112,21 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
   }
 
   /**
-   * Submits many, in order. The first one that is refused ends it: those before it are in the queue,
-   * and its error carries nothing of them. Give each an `idempotencyKey` to be able to repeat it.
+   * Submits many, in order. The first one that fails ends it and is thrown: those before it are in the
+   * queue, those after it are not (one that had started already runs on). Give each an
+   * `idempotencyKey` to be able to repeat the call.
    */
   async submitMany(items: readonly SubmitItem<Data>[]): Promise<Ticket<Result>[]> {
     // Sent one behind the other on one connection, so they keep their order.
-    return Promise.all(items.map(({ data, ...options }) => this.submit(data, options)));
+    const sent = await Promise.allSettled(
+      items.map(({ data, ...options }) => this.submit(data, options)),
+    );
+    const failed = sent.findIndex(({ status }) => status === 'rejected');
+    const tickets = sent.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    if (failed < 0) return tickets;
+    const after = tickets.slice(failed).filter(({ known }) => !known);
+    await Promise.all(after.map((ticket) => ticket.cancel().catch(() => false)));
+    throw (sent[failed] as PromiseRejectedResult).reason as Error;
   }
 
   /** Submits into a given line. For `deferTo`, whose line is that of the route's bucket. */
@@ -137,41 +135,17 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     data: Data,
     { cost = 1, idempotencyKey, maxWaitMs, job }: SubmitOptions,
   ): Promise<Ticket<Result>> {
-    const { name, bounds, names, queue } = this.#parts;
-    if (this.#closed !== undefined) throw new LimiterClosedError(`queue ${name} is closed`);
-    const place = `queue ${name}`;
-    const payload = serialised(data, place);
-    checkJobOptions(job, `${place}: submit`);
-    const submission: Submission = {
-      id: randomBytes(16).toString('hex'),
+    const { name, bounds, names, submissions } = this.#parts;
+    const place = `queue ${name}: submit`;
+    const payload = serialised(data, `queue ${name}`);
+    checkJobOptions(job, place);
+    const request = {
       lane,
       cost: this.#cost(cost, lane),
-      maxWaitMs: wholeNumber(maxWaitMs ?? bounds.maxWaitMs, `${place}: submit`, 'maxWaitMs', 0),
+      maxWaitMs: wholeNumber(maxWaitMs ?? bounds.maxWaitMs, place, 'maxWaitMs', 0),
       idempotency: idempotency(names, lane, idempotencyKey, payload),
     };
-    const submitted = async (gone: () => boolean) => {
-      const answer = await this.#accepted(submission);
-      if (answer.known) return this.#ticket(answer);
-      const options: PacedJobOptions = {
-        ...this.#parts.job,
-        ...job,
-        jobId: answer.id,
-        timestamp: answer.nowMs,
-        // BullMQ's delay is the deadline; the pacer promotes the job when its turn comes.
-        delay: answer.atOnce ? 0 : submission.maxWaitMs + 1,
-        rateLimit: { lane: lane.token, cost: submission.cost, record: lane.record },
-      };
-      try {
-        if (gone()) throw new StoreTimeoutError(`queue ${name}: the submission took too long`);
-        await queue.add(name, data, options);
-      } catch (error) {
-        // What was not added must not hold a place. If this fails too, the reconciler frees it.
-        await this.#parts.pacing.drop(answer.id, lane, false).catch(() => undefined);
-        throw error;
-      }
-      return this.#ticket(answer);
-    };
-    return this.#turns.run(() => this.#inTime(submitted));
+    return this.#ticket(await submissions.submit(request, data, job));
   }
 
   /** A ticket for a job that was submitted before, in any process. */
@@ -179,17 +153,19 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     return {
       id,
       result: (options?: ResultOptions) => this.#parts.results.wait(id, options) as Promise<Result>,
-      cancel: () => this.#cancel(id),
-      ending: () => this.#parts.results.ending(id),
+      cancel: () => this.#parts.inTime.call(() => this.#cancel(id)),
+      ending: () => this.#parts.inTime.call(() => this.#parts.results.ending(id)),
     };
   }
 
   /** Jobs of this queue by what they do. */
   async counts(): Promise<QueueCounts> {
-    const { queue } = this.#parts;
-    const bull = await queue.getJobCounts('active', 'completed', 'failed', 'wait', 'delayed');
+    const { queue, inTime } = this.#parts;
+    const bull = await inTime.call(() =>
+      queue.getJobCounts(...WAITING, 'active', 'completed', 'failed'),
+    );
     return {
-      waiting: (bull.delayed ?? 0) + (bull.wait ?? 0),
+      waiting: WAITING.reduce((sum, state) => sum + (bull[state] ?? 0), 0),
       active: bull.active ?? 0,
       completed: bull.completed ?? 0,
       failed: bull.failed ?? 0,
@@ -198,11 +174,11 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
 
   /** No job starts any more, in any process, until `resume`. Running ones go on. */
   async pause(): Promise<void> {
-    await this.#parts.queue.pause();
+    await this.#parts.inTime.call(() => this.#parts.queue.pause());
   }
 
   async resume(): Promise<void> {
-    await this.#parts.queue.resume();
+    await this.#parts.inTime.call(() => this.#parts.queue.resume());
   }
 
   /** Removes every job that has not started. */
@@ -216,67 +192,27 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
    * @param ms a whole number of ms, at least 0
    */
   async pauseKey(key: string, ms: number): Promise<void> {
-    const { name, lanes, pacing } = this.#parts;
+    const { name, lanes, pacing, inTime } = this.#parts;
     wholeNumber(ms, `queue ${name}: pauseKey`, 'ms', 0);
-    await pacing.pause(lanes.ofKey(key), ms);
+    const lane = lanes.ofKey(key);
+    await inTime.call(() => pacing.pause(lane, ms));
   }
 
   /**
-   * Stops intake, lets running jobs end for a while, leaves waiting ones in Redis, and closes what
-   * the queue opened. Idempotent.
+   * Lets running jobs end for a while (what they submit is still taken), stops intake, leaves waiting
+   * jobs in Redis, and closes what the queue opened. Idempotent.
    */
   close(): Promise<void> {
-    this.#closed ??= (async () => {
-      await this.#parts.close();
-      this.#deadlines.close();
-    })();
-    return this.#closed;
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
-  /** Accepted; when a bound is reached, once more after the places of jobs that are gone were freed. */
-  async #accepted(submission: Submission) {
-    const { pacing, bounds, reconciler } = this.#parts;
-    const limits = {
-      maxQueue: bounds.maxQueue,
-      maxQueueTotal: bounds.maxQueueTotal,
-      lifeMs: submission.maxWaitMs + bounds.resultTtlMs,
-    };
-    let answer = await pacing.submit(submission, limits);
-    if (answer.kind === 'lane-full' && (await reconciler.freePlaces(submission.lane)) > 0) {
-      answer = await pacing.submit(submission, limits);
-    }
-    if (answer.kind !== 'accepted') throw this.#refusal(answer, submission);
-    return answer;
-  }
-
-  #refusal(
-    answer: Exclude<Submitted, { kind: 'accepted' }>,
-    { maxWaitMs }: Submission,
-  ): RateLimitError {
-    const { name, bounds } = this.#parts;
-    if (answer.kind === 'conflict') {
-      return new IdempotencyConflictError(
-        `queue ${name}: this idempotencyKey was used with another payload`,
-      );
-    }
-    const waitMs = Math.ceil(answer.waitUs / 1000);
-    if (answer.kind === 'too-late') {
-      return new WaitTooLongError(
-        `queue ${name}: the job would start in ${waitMs} ms, later than its maxWaitMs ${maxWaitMs}`,
-        waitMs,
-      );
-    }
-    return answer.kind === 'lane-full'
-      ? new QueueFullError(
-          `queue ${name}: ${bounds.maxQueue} jobs of this key wait already (maxQueue)`,
-          'key',
-          waitMs,
-        )
-      : new QueueFullError(
-          `queue ${name}: ${bounds.maxQueueTotal} jobs wait already (maxQueueTotal)`,
-          'queue',
-          waitMs,
-        );
+  async #close(): Promise<void> {
+    const { stopWorking, submissions, inTime, close } = this.#parts;
+    await stopWorking();
+    submissions.close();
+    inTime.close();
+    await close();
   }
 
   #cost(cost: number, { bucket: [, q, capacity] }: Lane): number {
@@ -295,38 +231,25 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     return thousandths;
   }
 
-  #ticket(answer: Extract<Submitted, { kind: 'accepted' }>): Ticket<Result> {
-    const { id, nowMs, waitUs, position, known } = answer;
+  #ticket({ id, nowMs, waitUs, position, known }: Accepted): Ticket<Result> {
     return { ...this.ticket(id), startsAt: nowMs + Math.ceil(waitUs / 1000), position, known };
   }
 
   async #cancel(id: string): Promise<boolean> {
     const { pacing, lanes, queue, bounds } = this.#parts;
-    const job: Job | undefined = await queue.getJob(id);
+    const job = await queue.getJob(id);
     if (job === undefined) return false;
     const result = endingText({ state: 'cancelled' });
     const ending = { result, ttlMs: bounds.resultTtlMs };
     if (!(await pacing.drop(id, lanes.ofJob(job), false, ending))) return false;
-    // It may be in a worker's hands already: the worker finds it gone and does not run it.
+    // It may be in a worker's hands already: the worker is told that it was cancelled.
     await job.remove().catch(() => undefined);
     return true;
   }
-
-  async #inTime<T>(call: (gone: () => boolean) => Promise<T>): Promise<T> {
-    const { name, timeoutMs } = this.#parts;
-    let gone = false;
-    const made = call(() => gone).catch((error: unknown) => {
-      if (error instanceof RateLimitError) throw error;
-      throw new StoreUnavailableError(`queue ${name}: Redis is out: ${String(error)}`, {
-        cause: error,
-      });
-    });
-    return this.#deadlines.bound(made, () => {
-      gone = true;
-      return new StoreTimeoutError(`queue ${name}: Redis did not answer within ${timeoutMs} ms`);
-    });
-  }
 }
+
+/** BullMQ's states of jobs that were accepted and have not started. */
+const WAITING = ['wait', 'delayed', 'prioritized', 'waiting-children'] as const;
 
 /** The payload as JSON. @throws InvalidLimitError for what JSON cannot hold */
 function serialised(data: unknown, place: string): string {

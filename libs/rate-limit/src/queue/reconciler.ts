@@ -1,5 +1,6 @@
 // Heals what crashes and other tools leave: places held by jobs that are gone, grants that nobody promoted.
 import type { JobState, Queue } from 'bullmq';
+import { systemClock } from '../core/clock';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Pacing } from './pacing';
@@ -9,18 +10,27 @@ import type { QueueRedis } from './queue-redis';
 
 /** Between two passes of the process that paces. */
 const EVERY_MS = 2000;
-/** Younger entries are still on their way. */
+/** Younger entries are still on their way; longer than a submission may take. */
 const SETTLED_MS = 2000;
 const MOST_OPEN = 200;
 const MOST_PENDING = 5000;
-/** A bound that was reached has its places looked through at most this often. */
-const LANE_EVERY_MS = 250;
+/** Jobs that one EXISTS asks for. */
+const CHUNK = 1000;
+/** A bound that was reached is looked through again after so many times what the last look took. */
+const REST = 10;
 
 /** A job's record, as far as it is looked at here; see `lua/lib/job_record.lua`. */
 interface KeptJob {
   readonly id: string;
   readonly state: string;
   readonly lane: string;
+}
+
+/** A look through the places of a lane, or of the queue. */
+interface Look {
+  readonly freed: Promise<number>;
+  /** When the next one may follow; not before this one has ended. */
+  againAtMs: number;
 }
 
 /** What a reconciler works with. */
@@ -31,23 +41,28 @@ export interface ReconcilerOptions {
   readonly pacing: Pacing;
   readonly promoter: Promoter;
   readonly lanes: Lanes;
+  /** The longest that a submission takes, in ms. */
+  readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
 }
 
 /** Compares what the lanes hold with what BullMQ holds, some at a time, and mends the lanes. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
-  readonly #lanes = new Map<string, Promise<number>>();
+  readonly #settledMs: number;
+  readonly #looks = new Map<string, Look>();
   #timer: NodeJS.Timeout | undefined;
   #pass: Promise<void> = Promise.resolve();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#settledMs = Math.max(SETTLED_MS, options.timeoutMs + 1000);
   }
 
-  start(): void {
+  /** @param leads whether this process paces: one that does is enough */
+  start(leads: () => boolean): void {
     this.#timer = setInterval(() => {
-      this.#pass = this.pass().catch(this.#options.onError);
+      if (leads()) this.#pass = this.pass().catch(this.#options.onError);
     }, EVERY_MS).unref();
   }
 
@@ -59,34 +74,87 @@ export class Reconciler {
   /** One pass over the entries that were not looked at for longest. */
   async pass(): Promise<void> {
     const { redis, names } = this.#options;
-    const [seconds, micros] = (await redis.time()).map(Number);
-    const nowMs = seconds * 1000 + Math.floor(micros / 1000);
-    const settled = nowMs - SETTLED_MS;
+    const nowMs = await this.#nowMs();
+    const settled = nowMs - this.#settledMs;
     const [open, pending] = await Promise.all([
       redis.zrangebyscore(names.open, '-inf', settled, 'LIMIT', 0, MOST_OPEN),
       redis.zrangebyscore(names.pending, '-inf', settled, 'LIMIT', 0, MOST_PENDING),
     ]);
-    await Promise.all([this.#mendOpen(open, nowMs), this.#dropGone(pending, nowMs)]);
+    await Promise.all([
+      this.#mendOpen(open, nowMs),
+      this.#freePending(pending, nowMs),
+      redis.zremrangebyscore(names.adding, '-inf', settled),
+    ]);
+  }
+
+  /** Hands on what the process that paced before may have granted and not handed on. */
+  async takeOver(): Promise<void> {
+    const { redis, names, promoter } = this.#options;
+    const kept = await this.#kept(await redis.zrange(names.open, -MOST_OPEN, -1));
+    for (const { id, state } of kept) if (state === 'g' || state === 'x') promoter.promoteOnce(id);
   }
 
   /** Frees the places of all jobs that are gone. */
   async dropAllGone(): Promise<void> {
     const { redis, names } = this.#options;
-    await this.#dropGone(await redis.zrange(names.pending, 0, -1), undefined);
+    for (const index of [names.pending, names.open]) {
+      await this.#drop(await this.#gone(await redis.zrange(index, 0, -1)));
+    }
   }
 
-  /** Frees the places of a lane whose jobs are gone; returns how many there were. */
-  freePlaces(lane: Lane): Promise<number> {
-    const running = this.#lanes.get(lane.token);
-    if (running !== undefined) return running;
-    const pass = this.#options.redis
-      .zrange(lane.keys[1], 0, -1)
-      .then((ids) => this.#dropGone(ids, undefined))
-      .finally(() => {
-        setTimeout(() => this.#lanes.delete(lane.token), LANE_EVERY_MS).unref();
-      });
-    this.#lanes.set(lane.token, pass);
-    return pass;
+  /**
+   * Frees the places of jobs that are gone: of a lane, or of those in the queue that were not looked
+   * at for longest. Returns whether there were some.
+   */
+  async freePlaces(lane: Lane | undefined): Promise<boolean> {
+    const which = lane === undefined ? 'queue' : `lane ${lane.token}`;
+    const last = this.#looks.get(which);
+    if (last !== undefined && systemClock.monotonicMs() < last.againAtMs) {
+      return (await last.freed) > 0;
+    }
+    const fromMs = systemClock.monotonicMs();
+    const look: Look = { freed: this.#lookThrough(lane), againAtMs: Infinity };
+    this.#looks.set(which, look);
+    try {
+      return (await look.freed) > 0;
+    } finally {
+      const nowMs = systemClock.monotonicMs();
+      look.againAtMs = nowMs + REST * (nowMs - fromMs);
+      setTimeout(
+        () => this.#looks.get(which) === look && this.#looks.delete(which),
+        Math.ceil(look.againAtMs - nowMs),
+      ).unref();
+    }
+  }
+
+  async #lookThrough(lane: Lane | undefined): Promise<number> {
+    const { redis, names } = this.#options;
+    const nowMs = await this.#nowMs();
+    const ids =
+      lane === undefined
+        ? await redis.zrange(names.pending, 0, MOST_PENDING - 1)
+        : await redis.zrange(lane.keys[1], 0, -1);
+    return this.#freePending(ids, lane === undefined ? nowMs : undefined);
+  }
+
+  /** @param lookedAtMs is noted of those that stay; left out where the order of looks is another's */
+  async #freePending(ids: readonly string[], lookedAtMs: number | undefined): Promise<number> {
+    const { redis, names } = this.#options;
+    if (ids.length === 0) return 0;
+    const gone = await this.#gone(ids);
+    const nowMs = await this.#nowMs();
+    const onTheirWay =
+      gone.length === 0
+        ? []
+        : await redis.zrangebyscore(names.adding, nowMs - this.#settledMs, '+inf');
+    const free = gone.filter((id) => !onTheirWay.includes(id));
+    await this.#drop(free);
+    const freed = new Set(free);
+    const left = ids.filter((id) => !freed.has(id));
+    if (lookedAtMs !== undefined && left.length > 0) {
+      await redis.zadd(names.pending, 'XX', ...left.flatMap((id) => [lookedAtMs, id]));
+    }
+    return free.length;
   }
 
   async #mendOpen(ids: readonly string[], nowMs: number): Promise<void> {
@@ -111,23 +179,30 @@ export class Reconciler {
     }
   }
 
-  /** @param nowMs when the entries were looked at; left out where that does not matter */
-  async #dropGone(ids: readonly string[], nowMs: number | undefined): Promise<number> {
-    const { redis, names, queue, pacing } = this.#options;
-    if (ids.length === 0) return 0;
-    const there = await Promise.all(ids.map((id) => redis.exists(queue.toKey(id))));
-    const gone = await this.#kept(ids.filter((_, i) => there[i] === 0));
-    await Promise.all(
-      gone.map(async ({ id, lane: token }) => {
-        const lane = await this.#laneOf(token);
-        if (lane !== undefined) await pacing.drop(id, lane, false);
-      }),
-    );
-    const left = ids.filter((_, i) => there[i] === 1);
-    if (nowMs !== undefined && left.length > 0) {
-      await redis.zadd(names.pending, 'XX', ...left.flatMap((id) => [nowMs, id]));
+  /** Those that BullMQ does not have. */
+  async #gone(ids: readonly string[]): Promise<string[]> {
+    const { redis, queue } = this.#options;
+    const gone: string[] = [];
+    for (let at = 0; at < ids.length; at += CHUNK) {
+      const chunk = ids.slice(at, at + CHUNK);
+      const there = await redis.exists(...chunk.map((id) => queue.toKey(id)));
+      if (there === chunk.length) continue;
+      const each = await Promise.all(chunk.map((id) => redis.exists(queue.toKey(id))));
+      gone.push(...chunk.filter((_, i) => each[i] === 0));
     }
-    return gone.length;
+    return gone;
+  }
+
+  async #drop(ids: readonly string[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += CHUNK) {
+      const kept = await this.#kept(ids.slice(at, at + CHUNK));
+      await Promise.all(
+        kept.map(async ({ id, lane: token }) => {
+          const lane = await this.#laneOf(token);
+          if (lane !== undefined) await this.#options.pacing.drop(id, lane, false);
+        }),
+      );
+    }
   }
 
   async #laneOf(token: string): Promise<Lane | undefined> {
@@ -143,5 +218,11 @@ export class Reconciler {
       const [state, , , , , ...lane] = records[i]?.split('|') ?? [];
       return state === undefined ? [] : [{ id, state, lane: lane.join('|') }];
     });
+  }
+
+  /** By the server's clock. */
+  async #nowMs(): Promise<number> {
+    const [seconds, micros] = (await this.#options.redis.time()).map(Number);
+    return seconds * 1000 + Math.floor(micros / 1000);
   }
 }

@@ -1,8 +1,8 @@
 -- Pays for the heads of a lane whose tokens are there (or are within `look ahead`), in order.
 -- KEYS  1..10  lane_keys
 -- ARGV  1 lane, 2 most granted and not started, 3 most granted and running, 4 look ahead (µs), 5 most grants a call,
---       6, 7 level this process saw last (credits, µs) or '', 8..11 bucket, 12..15 share of it (12 = '' without)
--- Reply { now (µs), next look (µs; 0 = nobody waits), credits, their time (µs), then the ids to start }
+--       6..9 bucket, 10..13 share of it (10 = '' without)
+-- Reply { now (µs), next look (µs; 0 = nobody waits), then the ids to start }
 --       The ids include those that expired: their worker is told so at pick-up.
 -- Of a bucket that direct callers use as well, the head's token is claimed ahead of time, as a debt: it makes them
 -- wait for it, or they would take every token before the queue gets one.
@@ -18,10 +18,9 @@ local now = read_now(nil)
 local now_ms = math.floor(now / 1000)
 local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause', 'claim', 'cp')
 local held, granted, running = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[3] or 0)
-local share = ARGV[12] ~= '' and load_bucket(k.share, 12, now, held) or nil
--- A shared bucket may be reset by hand, so only a lane's own one is held to what was seen.
-local bucket = share and load_bucket(k.bucket, 8, now, 0)
-  or load_bucket(k.bucket, 8, now, held, tonumber(ARGV[6]), tonumber(ARGV[7]))
+local lost = lost_at(k, now)
+local share = ARGV[10] ~= '' and load_bucket(k.share, 10, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 6, now, 0) or load_bucket(k.bucket, 6, now, held, lost)
 local pause, claim, claimed = tonumber(s[4] or 0), tonumber(s[5] or 0), tonumber(s[6] or 0)
 local ids = {}
 local look = 0
@@ -91,8 +90,9 @@ while #ids < most do
   end
 end
 if look > 0 then redis.call('ZADD', k.next, look, lane) else redis.call('ZREM', k.next, lane) end
+if look == 0 then tidy(k, lane, now) end
 save_bucket(bucket, now)
 save_bucket(share, now)
-local reply = { now, look, bucket.c, bucket.t }
+local reply = { now, look }
 for i = 1, #ids do reply[#reply + 1] = ids[i] end
 return reply

@@ -1,6 +1,7 @@
 -- Pauses a lane, and puts a running job of it back to its place in the line without an attempt.
 -- KEYS  1..10  lane_keys
 -- ARGV  1 lane, 2 pause (ms; 0 = goes on at once), 3 wake channel, 4 id of the running job or '', 5 lane record
+--       A job prolongs a pause that runs, it never shortens it.
 -- Reply 1
 -- @include store:lib/now
 -- @include lib/lane
@@ -9,9 +10,11 @@
 local k = lane_keys(KEYS)
 local lane, pause, channel, id = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local now = read_now(nil)
-if pause > 0 then
-  redis.call('HSET', k.state, 'pause', string.format('%.0f', now + pause * 1000))
-  redis.call('PERSIST', k.state)
+local ends = now + pause * 1000
+if id ~= '' then ends = math.max(ends, tonumber(redis.call('HGET', k.state, 'pause') or 0)) end
+if ends > now then
+  redis.call('HSET', k.state, 'pause', string.format('%.0f', ends))
+  redis.call('HSET', k.lanes, lane, ARGV[5])
 else
   redis.call('HDEL', k.state, 'pause')
 end

@@ -1,13 +1,13 @@
 -- Accepts a job into its lane, or says why not.
--- KEYS  1..10  lane_keys, 11 idempotency entry (any key when ARGV[8] is '')
+-- KEYS  1..10  lane_keys, 11 idempotency entry (any key when ARGV[8] is ''), 12 ids on their way to BullMQ
 -- ARGV  1 id, 2 lane, 3 cost (thousandths), 4 longest wait (ms), 5 most waiting in the lane, 6 most waiting in all,
 --       7 wake channel, 8 idempotency digest or '', 9 its life (ms), 10 lane record, 11 most granted,
---       12..15 bucket, 16..19 share of it (16 = '' without)
+--       12 what result keys start with, 13..16 bucket, 17..20 share of it (17 = '' without)
 -- Reply { 0, now_ms, wait (µs), position }    waits its turn
 --       { 1, now_ms, 0, 0 }                   may start at once; it holds its tokens
 --       { 2 or 3, now_ms, wait (µs) }         lane or queue is full; wait until this one would have started
 --       { 4, now_ms, wait (µs) }              could not start in time
---       { 5, now_ms, wait (µs), position, id} was accepted before, under this id
+--       { 5, now_ms, wait (µs), position, id, 1 = has not started or 0 }    was accepted before, under this id
 --       { 6 }                                 same idempotency key, other payload
 -- @include store:lib/now
 -- @include lib/lane
@@ -21,11 +21,13 @@ local digest, life, max_granted = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[11])
 local now = read_now(nil)
 local now_ms = math.floor(now / 1000)
 
+local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+local lost, paced = tonumber(m[1]), m[2]
 local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g')
 local ahead, held, granted = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[4] or 0)
 local pause = math.max(0, tonumber(s[3] or 0) - now)
-local share = ARGV[16] ~= '' and load_bucket(k.share, 16, now, held) or nil
-local bucket = load_bucket(k.bucket, 12, now, share and 0 or held)
+local share = ARGV[17] ~= '' and load_bucket(k.share, 17, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 13, now, 0) or load_bucket(k.bucket, 13, now, held, lost)
 
 local function start_in(own, before)
   local wait = wait_for(bucket, own, before, now)
@@ -34,23 +36,24 @@ local function start_in(own, before)
 end
 
 if digest ~= '' then
-  local known = redis.call('GET', KEYS[11])
-  if known then
-    local known_id, known_digest = string.match(known, '^([^|]*)|(.*)$')
+  local known_id, known_digest = string.match(redis.call('GET', KEYS[11]) or '', '^([^|]*)|(.*)$')
+  local job = known_id and parse_record(redis.call('HGET', k.jobs, known_id))
+  -- Without a job and without a result, its submission failed, or its result was forgotten.
+  if job or (known_id and redis.call('EXISTS', ARGV[12] .. known_id) == 1) then
     if known_digest ~= digest then return { 6 } end
-    local job = parse_record(redis.call('HGET', k.jobs, known_id))
     local position = job and job.state == 'w' and redis.call('ZRANK', k.wait, known_id)
-    if not position then return { 5, now_ms, 0, 0, known_id } end
+    if not position then return { 5, now_ms, 0, 0, known_id, job and job.state == 'g' and 1 or 0 } end
     -- An estimate: that as many tokens as positions stand before it. Exact when all costs are one.
-    return { 5, now_ms, start_in(job.cost, position * 1000), position + 1, known_id }
+    return { 5, now_ms, start_in(job.cost, position * 1000), position + 1, known_id, 1 }
   end
 end
 
 local wait = start_in(cost, ahead)
 local waiting = redis.call('ZCARD', k.wait)
 if wait > max_wait * 1000 then return { 4, now_ms, wait } end
--- Direct callers know nothing of what is held, so of a bucket that they use little may be.
-local at_once = wait == 0 and waiting == 0 and not (share and granted >= max_granted)
+-- Direct callers know nothing of what is held, so of a bucket that they use little may be. What no pacer has seen
+-- since its keys came into being waits for one: it may stand where a queue was lost.
+local at_once = paced and wait == 0 and waiting == 0 and not (share and granted >= max_granted)
 if not at_once then
   if waiting >= max_lane then return { 2, now_ms, wait } end
   if redis.call('ZCARD', k.pending) >= max_total then return { 3, now_ms, wait } end
@@ -58,6 +61,7 @@ end
 local job = { seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = cost, deadline = now_ms + max_wait, lane = lane }
 if digest ~= '' then redis.call('SET', KEYS[11], id .. '|' .. digest, 'PX', life) end
 if not at_once then
+  redis.call('ZADD', KEYS[12], now_ms, id)
   wait_turn(k, id, job, now, ARGV[10], ARGV[7])
   return { 0, now_ms, wait, waiting + 1 }
 end

@@ -64,19 +64,19 @@ local function unblock(k, lane, now, channel)
   end
 end
 
--- A lane without jobs leaves nothing behind but a pause that still runs.
+-- A lane without jobs leaves nothing behind. One that is paused stays until a look at the end of the pause.
 local function tidy(k, lane, now)
-  local s = redis.call('HMGET', k.state, 'wc', 'g', 'r', 'f', 'pause', 'claim')
-  for i = 1, 4 do
+  local s = redis.call('HMGET', k.state, 'g', 'r', 'f', 'pause', 'claim')
+  for i = 1, 3 do
     if s[i] and tonumber(s[i]) > 0 then return end
   end
-  if redis.call('ZCARD', k.wait) > 0 or s[6] then return end
+  if redis.call('ZCARD', k.wait) > 0 or s[5] then return end
+  local pause = tonumber(s[4] or 0)
+  if pause > now then
+    redis.call('ZADD', k.next, pause, lane)
+    return
+  end
   redis.call('ZREM', k.next, lane)
   redis.call('HDEL', k.lanes, lane)
-  local pause = tonumber(s[5] or 0)
-  if pause > now then
-    redis.call('PEXPIRE', k.state, math.ceil((pause - now) / 1000))
-  else
-    redis.call('DEL', k.state)
-  end
+  redis.call('DEL', k.state)
 end

@@ -2,21 +2,30 @@
 -- @include store:lib/token_bucket
 -- @include store:lib/bucket_value
 --
--- A granted job holds its tokens until it starts, and is charged at its start: what it holds counts against the
--- capacity meanwhile. So a bucket whose granted jobs wait for a worker fills up to capacity - held, and a worker
--- that comes back after an outage finds one burst, not two.
+-- A granted job holds its tokens until it starts: its cost is taken from the level at once, and counts against the
+-- capacity until its start. So level + held <= capacity at any time: a bucket whose granted jobs wait for a worker
+-- fills up to capacity - held, and a worker that comes back after an outage finds one burst, not two.
+-- Whatever changes `held` loads the bucket first, which brings the level up to now under the old capacity, and saves it.
 
 -- A bucket of 4 arguments from ARGV[at]: n, q, capacity, fingerprint, brought up to now. `held` is the cost, in
--- thousandths, of its granted jobs. `seen_c` and `seen_t` (or nil) are the level that this process saw last: it
--- stands in for a bucket that Redis lost.
-local function load_bucket(key, at, now, held, seen_c, seen_t)
+-- thousandths, of its granted jobs. A bucket that is not there is full; but since Redis lost its data, at `lost`
+-- (µs, or nil), it counts as empty at that moment, which is on the safe side of what it held.
+local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
-  local b = { key = key, n = tonumber(ARGV[at]), q = q, cap = tonumber(ARGV[at + 2]) - held * q,
-    largest = tonumber(ARGV[at + 2]), fingerprint = tonumber(ARGV[at + 3]) }
+  local largest = tonumber(ARGV[at + 2])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, largest = largest, held = held, cap = largest - held * q,
+    fingerprint = tonumber(ARGV[at + 3]) }
   local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
-  if not found and seen_c then c, t = seen_c, seen_t end
+  if not found and lost then c, t = math.min(0, b.cap), lost end
   b.c, b.t = refill(c, t, b.n, b.cap, now)
   return b
+end
+
+-- When Redis lost what it knew of this queue (see tick.lua), or nil. A queue that no pacer has seen yet may be one
+-- that was lost a moment ago.
+local function lost_at(k, now)
+  local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+  return tonumber(m[1]) or (not m[2] and now) or nil
 end
 
 -- µs until `cost` thousandths are there beyond `ahead` thousandths promised to others. A cost above the capacity
@@ -32,9 +41,11 @@ local function charge(b, cost)
   b.changed = true
 end
 
--- A job was granted: what it holds counts against the capacity.
+-- A job was granted, or (with a negative cost) started or gave up its grant.
 local function hold(b, cost)
+  b.held = b.held + cost
   b.cap = b.cap - cost * b.q
+  b.changed = true
 end
 
 -- Gives back what nobody used. `cap` has room for it: the job no longer holds it.
@@ -45,10 +56,12 @@ end
 
 local function save_bucket(b, now)
   if not b or not b.changed then return end
-  if b.c >= b.cap then
+  local value = encode(b.fingerprint, b.c, b.t, b.q)
+  if b.held > 0 then
+    redis.call('SET', b.key, value)
+  elseif b.c >= b.cap then
     redis.call('DEL', b.key)
-    return
+  else
+    redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
-  local ttl = math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2
-  redis.call('SET', b.key, encode(b.fingerprint, b.c, b.t, b.q), 'PX', ttl)
 end
