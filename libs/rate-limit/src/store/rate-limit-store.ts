@@ -1,5 +1,6 @@
 // The port: where buckets live. A store keeps them and applies the core's arithmetic atomically.
 import type { ParsedLimit } from '../core/limit';
+import type { LeaseStore } from './lease-store';
 
 /** A value now, or later. A store that can answer at once does so. */
 export type Awaitable<T> = T | Promise<T>;
@@ -75,6 +76,8 @@ export interface RateLimitStore {
   giveBack?(grants: readonly UnusedGrant[]): Awaitable<void>;
   /** Forgets buckets: they are full again. Unknown ones are ignored. */
   reset(buckets: readonly string[]): Awaitable<void>;
+  /** For limits of what is in flight. A store without it can limit rates only. */
+  readonly leases?: LeaseStore;
   /** Ends what the store itself opened. Further calls fail. */
   close?(): Awaitable<void>;
 }

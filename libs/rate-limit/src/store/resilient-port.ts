@@ -1,6 +1,8 @@
 // The port that the limiter asks: a store that always answers, and who answered.
 import type { DecisionSource } from '../core/decision';
+import type { Held } from '../core/leases';
 import type { ParsedLimit } from '../core/limit';
+import type { SlotRequest } from './lease-store';
 import type {
   Awaitable,
   BucketCharge,
@@ -33,11 +35,39 @@ export interface Answer<T extends Outcome = Outcome> {
   readonly degraded: boolean;
 }
 
+/** A request for a slot that knows what to do without the shared store. */
+export interface ResilientSlotRequest extends SlotRequest {
+  /** What the slots are of, without the key; for messages. */
+  readonly place: string;
+  readonly failureMode: FailureMode;
+  /** For `local`: the most slots that this process may hold, those of the shared store included. */
+  readonly localMax: number;
+}
+
+/** Whether the id holds a slot, and who said so. */
+export interface SlotAnswer extends Held {
+  readonly source: DecisionSource;
+  /** The shared store was out and the failure policy answered. */
+  readonly degraded: boolean;
+}
+
+/** Slots that are answered for by the failure mode of each request when the shared ones cannot be reached. */
+export interface AnsweringLeases {
+  /** `memory`: a holder cannot die without the store, so leases never end there. */
+  readonly source: RateLimitStore['source'];
+  /** @throws StoreUnavailableError when the store is out and the request is `closed` */
+  hold(request: ResilientSlotRequest): Awaitable<SlotAnswer>;
+  /** Never fails: where the store cannot be told, the lease ends by itself. */
+  release(request: ResilientSlotRequest): Awaitable<void>;
+}
+
 /** A store that answers by the failure mode of each charge when it cannot reach its buckets. */
 export interface AnsweringStore {
   readonly source: RateLimitStore['source'];
   /** False for a store of somebody's own that has no `giveBack`. */
   readonly takesBack: boolean;
+  /** `undefined` for a store of somebody's own that has none. */
+  readonly leases?: AnsweringLeases;
   /**
    * @throws StoreUnavailableError when the store is out and one of the charges is `closed`, or costs
    *   more than its local share could ever let pass

@@ -12,6 +12,7 @@ import type {
   RateLimitStore,
   UnusedGrant,
 } from '../rate-limit-store';
+import { MemoryLeases } from './memory-leases';
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
@@ -41,6 +42,7 @@ const OVERFLOW = 'overflow:';
  */
 export class MemoryStore implements RateLimitStore {
   readonly source = 'memory';
+  readonly leases: MemoryLeases;
   readonly #maxBuckets: number;
   readonly #clock: Clock;
   readonly #buckets = new Map<string, KeptBucket>();
@@ -55,6 +57,7 @@ export class MemoryStore implements RateLimitStore {
     }
     this.#maxBuckets = maxBuckets;
     this.#clock = clock;
+    this.leases = new MemoryLeases(clock);
   }
 
   /** Buckets kept now, full ones that were not swept yet included. */

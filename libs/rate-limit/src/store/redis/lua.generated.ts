@@ -75,6 +75,28 @@ return 1
 `,
 } as const;
 
+export const hold = {
+  name: 'rlHold_d8dcc196',
+  sha1: 'd8dcc196930de1f2022123269111b2aa5a50e709',
+  keys: 1,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local id, max, lease, given = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+if not (max >= 1 and lease > 0) then return redis.error_reply('RATELIMIT slots or lease out of range') end
+local now = read_now(given)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+local held = redis.call('ZCARD', KEYS[1])
+if held >= max and not redis.call('ZSCORE', KEYS[1], id) then return { 0, held } end
+held = held + redis.call('ZADD', KEYS[1], string.format('%.0f', now + lease), id)
+local ttl = math.ceil(lease / 1000) + (given and 3600000 or 2)
+if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl)) end
+return { 1, held }
+`,
+} as const;
+
 export const peek = {
   name: 'rlPeek_2ba3190d',
   sha1: '2ba3190d08186a3b2d74f731a9af8a625998a965',
@@ -138,6 +160,14 @@ for i = 1, #KEYS do
   reply[#reply + 1] = math.max(0, t - now)
 end
 return reply
+`,
+} as const;
+
+export const release = {
+  name: 'rlRelease_9c7c3d46',
+  sha1: '9c7c3d46039a2254cb0371dc0743caec513042fa',
+  keys: 1,
+  lua: `return redis.call('ZREM', KEYS[1], ARGV[1])
 `,
 } as const;
 

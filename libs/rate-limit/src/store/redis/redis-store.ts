@@ -13,6 +13,7 @@ import type {
 import * as scripts from './lua.generated';
 import { storeError } from './redis-errors';
 import type { RedisLike } from '../redis-like';
+import { RedisLeases } from './redis-leases';
 import { RedisScript } from './redis-script';
 import { ServerClock } from './server-clock';
 
@@ -41,6 +42,7 @@ const GIVE_BACK_SCRIPT = new RedisScript(scripts.giveBack.lua);
 /** Buckets in Redis, one truth for every process. One round trip a call; the server's clock decides. */
 export class RedisStore implements RateLimitStore {
   readonly source = 'shared';
+  readonly leases: RedisLeases;
   readonly #client: RedisLike;
   readonly #options: RedisStoreOptions;
   /** At first, the server's wall clock is taken to agree with ours. */
@@ -49,6 +51,7 @@ export class RedisStore implements RateLimitStore {
   constructor(client: RedisLike, options: RedisStoreOptions = {}) {
     this.#client = client;
     this.#options = options;
+    this.leases = new RedisLeases(client, options.nowMs);
   }
 
   async take(charges: readonly BucketCharge[]): Promise<Outcome[]> {

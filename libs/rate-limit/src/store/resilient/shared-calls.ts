@@ -1,0 +1,112 @@
+// How a store that may be out is asked: in time, and not at all while it is known to be out. Knows no buckets.
+import {
+  RateLimitError,
+  StoreConfigurationError,
+  StoreTimeoutError,
+  StoreUnavailableError,
+} from '../../core/errors';
+import { Breaker } from './breaker';
+import { Deadlines } from './deadlines';
+
+/** How often an outage is probed. */
+const PROBE_EVERY_MS = 250;
+
+/** Options of {@link SharedCalls}. */
+export interface SharedCallsOptions {
+  /** The longest that one call waits for the shared store, in ms. */
+  readonly timeoutMs: number;
+  /** Told once when an outage begins, with its cause, and once when it ends, without. */
+  readonly onChange?: (cause: Error | undefined) => void;
+}
+
+/** A call that writes to the store, and leaves nothing there. */
+export type Probe = () => Promise<unknown>;
+
+/** The calls of one store, whatever they are about: an outage that one meets is known to all. */
+export class SharedCalls {
+  readonly #options: SharedCallsOptions;
+  readonly #breaker = new Breaker();
+  readonly #deadlines: Deadlines;
+  #probe: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: SharedCallsOptions) {
+    this.#options = options;
+    this.#deadlines = new Deadlines(options.timeoutMs);
+  }
+
+  /** The store is known to be out: no call but a probe is made. */
+  get isOut(): boolean {
+    return this.#breaker.isOpen;
+  }
+
+  /**
+   * A call that writes. Only one that got its answer in time shows that the store works: a replica, or a full memory,
+   * answers reads.
+   *
+   * @param probe what looks, after too many failures, whether the store is back
+   * @throws StoreUnavailableError, StoreConfigurationError
+   */
+  async write<T>(call: () => Promise<T>, probe: Probe): Promise<T> {
+    const result = await this.read(call, probe);
+    this.#succeeded();
+    return result;
+  }
+
+  /** A call that writes nothing: it shows when the store is out, but not when it is back. */
+  async read<T>(call: () => Promise<T>, probe: Probe): Promise<T> {
+    try {
+      return await this.inTime(call);
+    } catch (error) {
+      if (error instanceof StoreUnavailableError && this.#breaker.failed()) {
+        this.#options.onChange?.(error);
+        this.#probeLater(probe);
+      }
+      throw error;
+    }
+  }
+
+  /** One call, bounded. Anything it throws that is no error of ours is an outage. */
+  inTime<T>(call: () => Promise<T>): Promise<T> {
+    const { timeoutMs } = this.#options;
+    return this.#deadlines.bound(
+      call().catch((error: unknown) => {
+        if (error instanceof RateLimitError) throw error;
+        throw new StoreUnavailableError(`the rate limit store failed: ${String(error)}`, {
+          cause: error,
+        });
+      }),
+      () => new StoreTimeoutError(`the rate limit store did not answer within ${timeoutMs} ms`),
+    );
+  }
+
+  /** No more probes. */
+  stopProbing(): void {
+    this.#closed = true;
+    clearTimeout(this.#probe);
+  }
+
+  /** Ends calls that are still waiting, as if their time were up. */
+  close(): void {
+    this.#deadlines.close();
+  }
+
+  #succeeded(): void {
+    if (this.#breaker.succeeded()) this.#options.onChange?.(undefined);
+  }
+
+  /** Looks whether the store is back, while no call waits for it. */
+  #probeLater(probe: Probe): void {
+    if (this.#closed) return;
+    this.#probe = setTimeout(() => {
+      this.inTime(probe).then(
+        () => this.#succeeded(),
+        (error: unknown) => {
+          // A store that refuses us is there: the next call is to hear it loudly.
+          if (error instanceof StoreConfigurationError) this.#succeeded();
+          else this.#probeLater(probe);
+        },
+      );
+    }, PROBE_EVERY_MS).unref();
+  }
+}
