@@ -1,85 +1,14 @@
 import {
-  InvalidLimitError,
   StoreConfigurationError,
   StoreTimeoutError,
   StoreUnavailableError,
 } from '../../core/errors';
-import { parseLimit, type Limit } from '../../core/limit';
+import { charge, FakeShared, GONE } from '../../../test/support/fake-shared-store';
 import { FakeClock } from '../../testing';
 import { MemoryStore } from '../memory/memory-store';
-import type { BucketCharge, RateLimitStore } from '../rate-limit-store';
-import type { FailureMode, ResilientCharge } from '../resilient-port';
+import type { RateLimitStore } from '../rate-limit-store';
+import type { ResilientCharge } from '../resilient-port';
 import { ResilientStore } from './resilient-store';
-
-const LIMIT: Limit = { rate: 0.001, capacity: 10 };
-
-function charge(some: {
-  bucket?: string;
-  mode?: FailureMode;
-  cost?: number;
-  limit?: Limit;
-  local?: Limit;
-}): ResilientCharge {
-  const { bucket = 'b', mode = 'local', cost = 1, limit = LIMIT, local = limit } = some;
-  const parsed = parseLimit(limit, 'test');
-  return {
-    bucket,
-    place: `place of ${bucket}`,
-    limit: parsed,
-    price: cost * 1000 * parsed.q,
-    maxWaitUs: 0,
-    failureMode: mode,
-    localLimit: parseLimit(local, 'test'),
-  };
-}
-
-function tokens(credits: number, { limit }: ResilientCharge): number {
-  return credits / (limit.q * 1000);
-}
-
-/** A shared store that a test may break. */
-class FakeShared implements RateLimitStore {
-  readonly source = 'shared';
-  readonly #buckets: MemoryStore;
-  /** Throws, hangs, or gives its answers as they are. */
-  state: 'up' | 'hanging' | Error = 'up';
-  /** Only what writes fails: a replica, a full memory. */
-  readable = false;
-  calls: string[] = [];
-  closed = 0;
-
-  constructor(clock: FakeClock) {
-    this.#buckets = new MemoryStore({ clock });
-  }
-
-  take(charges: readonly BucketCharge[]) {
-    return this.#answer(`take ${charges.map(({ bucket }) => bucket).join()}`, () =>
-      this.#buckets.take(charges),
-    );
-  }
-
-  peek(charges: readonly BucketCharge[]) {
-    if (this.readable) return this.#buckets.peek(charges);
-    return this.#answer('peek', () => this.#buckets.peek(charges));
-  }
-
-  reset(buckets: readonly string[]) {
-    return this.#answer('reset', () => this.#buckets.reset(buckets));
-  }
-
-  async close() {
-    this.closed++;
-  }
-
-  #answer<T>(call: string, answer: () => T): T | Promise<T> {
-    this.calls.push(call);
-    if (this.state === 'up') return Promise.resolve(answer());
-    if (this.state === 'hanging') return new Promise<T>(() => undefined);
-    throw this.state;
-  }
-}
-
-const GONE = new Error('Connection is closed.');
 
 describe('ResilientStore', () => {
   let clock: FakeClock;
@@ -191,9 +120,9 @@ describe('ResilientStore', () => {
 
     it('holds for reset, which needs the store', async () => {
       shared.state = 'hanging';
-      const reset = expect(store.reset(['b'])).rejects.toThrow(StoreTimeoutError);
+      const failed = store.reset(['b']).catch((error: unknown) => error);
       await jest.advanceTimersByTimeAsync(251);
-      await reset;
+      expect(await failed).toBeInstanceOf(StoreTimeoutError);
     });
 
     it('ignores an answer that comes later, but for what it shows of the bucket', async () => {
@@ -277,152 +206,6 @@ describe('ResilientStore', () => {
       await jest.advanceTimersByTimeAsync(250);
       const [other] = (await store.peek([charge({ bucket: 'other' })])).outcomes;
       expect(other.known).toBe(false);
-    });
-  });
-
-  describe('without the shared store', () => {
-    it('local: this process limits alone', async () => {
-      await breakStore();
-      const two = charge({ limit: { rate: 0.001, capacity: 2 } });
-      const answers = [await take(two), await take(two), await take(two)];
-      expect(answers.map(({ outcomes }) => outcomes[0].granted)).toEqual([true, true, false]);
-      expect(answers[2]).toMatchObject({ source: 'local', degraded: true });
-      expect((await store.peek([two])).outcomes[0]).toMatchObject({ granted: false, held: 0 });
-    });
-
-    it('open: everything passes, and nothing is counted', async () => {
-      await breakStore();
-      const one = charge({ mode: 'open', limit: { rate: 0.001, capacity: 1 } });
-      for (let i = 0; i < 5; i++) {
-        expect(await take(one)).toMatchObject({
-          degraded: true,
-          outcomes: [{ granted: true, fullInUs: 0 }],
-        });
-      }
-    });
-
-    it('closed: one closed charge refuses the call, and nothing is charged', async () => {
-      await breakStore();
-      await expect(take(charge({}), charge({ bucket: 'login', mode: 'closed' }))).rejects.toThrow(
-        'the rate limit store is out and place of login is closed without it',
-      );
-      expect((await store.peek([charge({})])).outcomes[0].known).toBe(false);
-      await expect(store.peek([charge({ mode: 'closed' })])).rejects.toThrow(StoreUnavailableError);
-    });
-
-    it('is all or nothing over local charges, beside open ones', async () => {
-      await breakStore();
-      const [plenty, open] = [
-        charge({ bucket: 'plenty' }),
-        charge({ bucket: 'open', mode: 'open' }),
-      ];
-      const few = charge({ bucket: 'few', limit: { rate: 0.001, capacity: 1 } });
-      expect((await take(plenty, open, few)).outcomes.map(({ granted }) => granted)).toEqual([
-        true,
-        true,
-        true,
-      ]);
-      expect((await take(plenty, open, few)).outcomes.map(({ granted }) => granted)).toEqual([
-        true,
-        true,
-        false,
-      ]);
-      expect(tokens((await store.peek([plenty])).outcomes[0].held, plenty)).toBe(9);
-    });
-
-    it('resets nothing: reset needs the store', async () => {
-      await breakStore();
-      await take(charge({ cost: 10 }));
-      await expect(store.reset(['b'])).rejects.toThrow(StoreUnavailableError);
-      expect((await take(charge({}))).outcomes[0].granted).toBe(false);
-    });
-
-    it('throws what is no outage, whatever the mode', async () => {
-      for (const error of [new StoreConfigurationError('NOPERM'), new InvalidLimitError('x')]) {
-        shared.state = error;
-        for (let i = 0; i < 5; i++)
-          await expect(take(charge({ mode: 'open' }))).rejects.toBe(error);
-      }
-      expect(changes).toEqual([]);
-    });
-  });
-
-  describe('local buckets', () => {
-    it('start from what this process last saw', async () => {
-      await take(charge({ cost: 7 }));
-      await breakStore();
-      expect(tokens((await take(charge({}))).outcomes[0].credits, charge({}))).toBe(2);
-    });
-
-    it('stay spent while the store flaps, and never write back', async () => {
-      const one = charge({});
-      for (let round = 0; round < 3; round++) {
-        await breakStore();
-        expect((await take(charge({ cost: 3 }))).outcomes[0].granted).toBe(true);
-        shared.state = 'up';
-        await jest.advanceTimersByTimeAsync(250);
-        expect(tokens((await store.peek([one])).outcomes[0].held, one)).toBe(10);
-      }
-      await breakStore();
-      expect((await take(charge({ cost: 3 }))).outcomes[0].granted).toBe(false);
-      expect((await take(one)).outcomes[0].granted).toBe(true);
-    });
-
-    it('are reset with the shared ones', async () => {
-      await take(charge({ cost: 10 }));
-      await store.reset(['b']);
-      await breakStore();
-      expect((await take(charge({ cost: 10 }))).outcomes[0].granted).toBe(true);
-    });
-
-    it('have their share of the limit, and speak of the whole one', async () => {
-      const half = { local: { rate: 0.0005, capacity: 5 } };
-      await take(charge({ ...half, cost: 2 })); // 8 of 10 left, more than the local 5
-      await breakStore();
-      const one = charge(half);
-      const left: number[] = [];
-      for (let i = 0; i < 6; i++) {
-        const [{ granted, credits }] = (await take(one)).outcomes;
-        left.push(granted ? tokens(credits, one) : -1);
-      }
-      expect(left).toEqual([4, 3, 2, 1, 0, -1]);
-      const [{ waitUs, fullInUs }] = (await take(one)).outcomes;
-      expect([waitUs, fullInUs]).toEqual([2e9, 1e10]); // one token, five tokens at 0.0005 a second
-    });
-
-    it('take over levels of another unit down to a thousandth of a token', async () => {
-      const third = charge({
-        cost: 9,
-        limit: { rate: 1 / 3, capacity: 10 },
-        local: { rate: 1 / 30, capacity: 10 },
-      });
-      await take(third);
-      clock.advance(1); // a third of a thousandth of a token
-      await breakStore();
-      const [{ held }] = (await store.peek([third])).outcomes;
-      expect(tokens(held, third)).toBe(1);
-    });
-
-    it('refuse with an error what they could never let pass', async () => {
-      const expensive = charge({ cost: 6, local: { rate: 0.0005, capacity: 5 } });
-      expect((await take(expensive)).outcomes[0].granted).toBe(true);
-      await breakStore();
-      await expect(take(expensive)).rejects.toThrow(
-        'the rate limit store is out and the local share of place of b is smaller than the cost of this call',
-      );
-      await expect(take(expensive)).rejects.toThrow(StoreUnavailableError);
-    });
-
-    it('are bounded', async () => {
-      const small = new ResilientStore(shared, { timeoutMs: 250, clock, maxBuckets: 10 });
-      shared.state = GONE;
-      const granted: boolean[] = [];
-      for (let i = 0; i < 40; i++) {
-        const one = { ...charge({ bucket: `k${i}` }), place: 'p' };
-        granted.push((await small.take([one])).outcomes[0].granted);
-      }
-      expect(granted.filter(Boolean).length).toBe(20); // ten of their own, ten of the shared overflow
-      await small.close();
     });
   });
 
