@@ -1,5 +1,6 @@
 // The buckets of this process that answer while the shared store is out.
 import { rescale } from '../../core/algorithms/token-bucket';
+import type { ParsedLimit } from '../../core/limit';
 import type { MemoryStore } from '../memory/memory-store';
 import type { BucketCharge, Outcome } from '../rate-limit-store';
 import type { ResilientCharge, UnusedResilientGrant } from '../resilient-port';
@@ -52,8 +53,7 @@ export class LocalBuckets {
     charges.forEach((charge, i) => {
       if (!isLocal(charge)) return;
       const { limit, localLimit } = charge;
-      const credits = rescale(outcomes[i].credits, limit.q, localLimit.q, localLimit.capacity);
-      this.store.lower(localCharge(charge), credits);
+      this.store.lower(localCharge(charge), converted(outcomes[i].credits, limit, localLimit));
     });
   }
 
@@ -71,8 +71,14 @@ function localCharge(charge: ResilientCharge): BucketCharge {
   return { ...charge, limit: localLimit, price: (charge.price / limit.q) * localLimit.q };
 }
 
+/** The same tokens under another limit; where it counts alike, to the last credit. */
+function converted(credits: number, from: ParsedLimit, to: ParsedLimit): number {
+  if (from.q === to.q) return Math.min(credits, to.capacity);
+  return rescale(credits, from.q, to.q, to.capacity);
+}
+
 function rescaled({ limit, localLimit }: ResilientCharge, credits: number): number {
-  return rescale(credits, localLimit.q, limit.q, limit.capacity);
+  return converted(credits, localLimit, limit);
 }
 
 function sharedUnits(charge: ResilientCharge, outcome: Outcome): Outcome {
