@@ -14,8 +14,10 @@ export {
   StoreConfigurationError,
   StoreTimeoutError,
   StoreUnavailableError,
+  TooManyWaitersError,
   UnknownPolicyError,
   UnsupportedOperationError,
+  WaitTooLongError,
 } from './core/errors';
 export type { AlgorithmName, Limit, ParsedLimit } from './core/limit';
 export type { Caller, Transport } from './http/caller';

@@ -14,6 +14,7 @@ export type RateLimitErrorCode =
   | 'RATE_LIMIT_STORE_CONFIGURATION'
   | 'RATE_LIMIT_UNSUPPORTED_OPERATION'
   | 'RATE_LIMIT_WAIT_TOO_LONG'
+  | 'RATE_LIMIT_TOO_MANY_WAITERS'
   | 'RATE_LIMIT_QUEUE_FULL'
   | 'RATE_LIMIT_IDEMPOTENCY_CONFLICT'
   | 'RATE_LIMIT_JOB_EXPIRED'
@@ -141,6 +142,12 @@ export class WaitTooLongError extends RateLimitError {
   ) {
     super(message);
   }
+}
+
+/** So many calls of this process wait already that one more is refused. Nothing was taken. */
+export class TooManyWaitersError extends RateLimitError {
+  readonly code = 'RATE_LIMIT_TOO_MANY_WAITERS';
+  override readonly httpStatus = 503;
 }
 
 /** The limiter was closed. */

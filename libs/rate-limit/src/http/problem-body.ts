@@ -47,9 +47,11 @@ export function quotaExceeded(decisions: readonly Decision[]): ProblemBody {
   };
 }
 
-/** What could not be decided because the store was out. */
+/** What was refused without a decision of a bucket. */
 export interface UndecidedCall {
-  /** Names of the policies that say `closed`. */
+  /** A sentence for people. @default that the rate limit cannot be checked */
+  readonly reason?: string;
+  /** Names of the policies that could not be asked. */
   readonly policies: readonly string[];
   /** Milliseconds until it is worth trying again; sent as whole seconds, at least 1. */
   readonly retryAfterMs: number;
@@ -57,17 +59,36 @@ export interface UndecidedCall {
   readonly cost: number;
 }
 
-/** 503: the store is out and the failure policy is `closed`. Says nothing about the caller's own quota. */
+/** 503: the store is out and the failure policy is `closed`, or this service has no room. Says nothing about the caller's own quota. */
 export function temporaryReducedCapacity(call: UndecidedCall): ProblemBody {
-  const retryAfter = retryAfterSeconds(call.retryAfterMs);
+  return undecided('temporary-reduced-capacity', 'Temporary Reduced Capacity', 503, call);
+}
+
+/** 429: this caller may not even wait. */
+export function noPlaceToWait(call: UndecidedCall): ProblemBody {
+  return undecided('quota-exceeded', 'Quota Exceeded', 429, call);
+}
+
+function undecided(
+  type: string,
+  title: string,
+  status: ProblemBody['status'],
+  {
+    reason = 'The rate limit cannot be checked right now.',
+    retryAfterMs,
+    policies,
+    cost,
+  }: UndecidedCall,
+): ProblemBody {
+  const retryAfter = retryAfterSeconds(retryAfterMs);
   return {
-    type: `${PROBLEM_TYPES}#temporary-reduced-capacity`,
-    title: 'Temporary Reduced Capacity',
-    status: 503,
-    detail: `The rate limit cannot be checked right now. Retry in ${retryAfter} s.`,
-    'violated-policies': [...new Set(call.policies)],
+    type: `${PROBLEM_TYPES}#${type}`,
+    title,
+    status,
+    detail: `${reason} Retry in ${retryAfter} s.`,
+    'violated-policies': [...new Set(policies)],
     retryAfter,
-    cost: call.cost,
+    cost,
   };
 }
 

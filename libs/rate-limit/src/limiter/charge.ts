@@ -1,5 +1,5 @@
 // Charges of the limiter and how they become charges of buckets, and answers become decisions.
-import type { Decision } from '../core/decision';
+import { strictest, type CombinedDecision, type Decision } from '../core/decision';
 import { msFromUsCeil } from '../core/duration';
 import { CostExceedsCapacityError, InvalidCostError, InvalidLimitError } from '../core/errors';
 import { shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
@@ -102,5 +102,19 @@ export function decision(
     resetAfterMs: msFromUsCeil(fullInUs),
     source,
     degraded,
+  };
+}
+
+/** What the answer of a store means for charges. @param at which outcome each is part of */
+export function combined(
+  charges: readonly PreparedCharge[],
+  at: readonly number[],
+  answer: Answer,
+): CombinedDecision {
+  const decisions = charges.map((charge, i) => decision(charge, answer.outcomes[at[i]], answer));
+  return {
+    allowed: decisions.every(({ allowed }) => allowed),
+    decisions,
+    binding: decisions.reduce(strictest),
   };
 }

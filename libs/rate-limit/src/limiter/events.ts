@@ -10,6 +10,8 @@ export interface LimiterEvents {
   denied: [Decision, { readonly shadow: boolean }];
   /** An admitted charge left at most a fifth of the bucket. */
   nearLimit: [Decision];
+  /** A refused call became a job of a queue. */
+  deferred: [Decision];
   /** The shared store went out; once an outage, with its cause. */
   storeOut: [Error];
   /** The shared store is back; once an outage. */

@@ -2,10 +2,11 @@
 import { strictest, type CombinedDecision, type Decision } from '../core/decision';
 import { InvalidLimitError, LimiterClosedError, MissingKeyError } from '../core/errors';
 import { shown, THOUSANDTHS_PER_TOKEN, type Limit } from '../core/limit';
-import type { Awaitable, Outcome } from '../store/rate-limit-store';
-import type { Answer, AnsweringStore } from '../store/resilient-port';
-import { bucketCharge, decision, merged, type PreparedCharge } from './charge';
+import type { Awaitable } from '../store/rate-limit-store';
+import type { AnsweringStore } from '../store/resilient-port';
+import { bucketCharge, combined, decision, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
+import { hold, type Hold } from './hold';
 import type { PolicyRegistry } from './policy-registry';
 
 /** Which limit a call is about: numbers, the name of a policy, or a row of the tier table. */
@@ -124,9 +125,43 @@ export class RateLimiter {
    * the `denied` event. Answers at once where the store can.
    */
   decide(charges: readonly PreparedCharge[]): Awaitable<CombinedDecision> {
-    if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
+    this.#checkOpen();
     if (!charges.some(({ scoped }) => scoped.policy.shadow)) return this.#decideTogether(charges);
     return this.#decideWithShadows(charges);
+  }
+
+  /**
+   * Decides charges together, all or nothing, and tells nobody: for who may still turn a denial into
+   * something else. Shadow mode plays no part.
+   */
+  ask(charges: readonly PreparedCharge[]): Awaitable<CombinedDecision> {
+    this.#checkOpen();
+    const { charges: buckets, at } = merged(charges.map((charge) => bucketCharge(charge)));
+    const answer = this.store.take(buckets);
+    return answer instanceof Promise
+      ? answer.then((settled) => combined(charges, at, settled))
+      : combined(charges, at, answer);
+  }
+
+  /** Tells the listeners what was decided of charges. */
+  tell(charges: readonly PreparedCharge[], { allowed, decisions }: CombinedDecision): void {
+    decisions.forEach((each, i) => {
+      // A bucket that would have granted was neither charged nor refused when another one refused.
+      if (allowed || !each.allowed) {
+        this.events.decided(each, allowed, charges[i].scoped.policy.shadow);
+      }
+    });
+  }
+
+  /** Takes a charge for the earliest moment within `maxWaitMs`. Tells nobody. */
+  hold(charge: PreparedCharge, maxWaitMs: number): Awaitable<Hold> {
+    this.#checkOpen();
+    return hold(this.store, charge, maxWaitMs);
+  }
+
+  /** False for a store that keeps what was granted for a later moment, used or not. */
+  get takesBack(): boolean {
+    return this.store.takesBack;
   }
 
   /** Ends the store's connections. Calls after that fail with `LimiterClosedError`. */
@@ -155,27 +190,12 @@ export class RateLimiter {
   }
 
   #decideTogether(charges: readonly PreparedCharge[]): Awaitable<CombinedDecision> {
-    const { charges: buckets, at } = merged(charges.map((charge) => bucketCharge(charge)));
-    const answer = this.store.take(buckets);
-    return answer instanceof Promise
-      ? answer.then((settled) => this.#combined(charges, at, settled))
-      : this.#combined(charges, at, answer);
-  }
-
-  #combined(
-    charges: readonly PreparedCharge[],
-    at: readonly number[],
-    answer: Answer<Outcome>,
-  ): CombinedDecision {
-    const decisions = charges.map((charge, i) => decision(charge, answer.outcomes[at[i]], answer));
-    const allowed = decisions.every((each) => each.allowed);
-    decisions.forEach((each, i) => {
-      // A bucket that would have granted was neither charged nor refused when another one refused.
-      if (allowed || !each.allowed) {
-        this.events.decided(each, allowed, charges[i].scoped.policy.shadow);
-      }
-    });
-    return { allowed, decisions, binding: decisions.reduce(strictest) };
+    const asked = this.ask(charges);
+    const told = (decided: CombinedDecision) => {
+      this.tell(charges, decided);
+      return decided;
+    };
+    return asked instanceof Promise ? asked.then(told) : told(asked);
   }
 
   #prepared({ key, limit, cost = 1, scope }: Charge): PreparedCharge {
@@ -184,9 +204,13 @@ export class RateLimiter {
   }
 
   #check(key: string): void {
-    if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
+    this.#checkOpen();
     if (typeof key !== 'string') {
       throw new MissingKeyError(`key ${shown(key)} is not a string: whose bucket is it?`);
     }
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
   }
 }

@@ -8,8 +8,10 @@ import {
   StoreConfigurationError,
   StoreTimeoutError,
   StoreUnavailableError,
+  TooManyWaitersError,
   UnknownPolicyError,
   UnsupportedOperationError,
+  WaitTooLongError,
 } from '../core/errors';
 import { httpAnswer } from './http-answer';
 
@@ -37,6 +39,7 @@ describe('httpAnswer', () => {
     new StoreUnavailableError('secret'),
     new StoreTimeoutError('secret'),
     new LimiterClosedError('secret'),
+    new TooManyWaitersError('secret'),
   ])('%p: 503, and when to come back', (error) => {
     const { exception, headers } = httpAnswer(error, { policies: ['a', 'a'], cost: 3 });
     expect(exception.getStatus()).toBe(503);
@@ -47,6 +50,17 @@ describe('httpAnswer', () => {
       'Cache-Control': 'no-store',
       'Retry-After': '1',
     });
+  });
+
+  it('a wait that is too long: 429, and how long it would be', () => {
+    const { exception, headers } = httpAnswer(new WaitTooLongError('secret', 4001));
+    expect(exception.getResponse()).toMatchObject({
+      title: 'Quota Exceeded',
+      status: 429,
+      detail: 'The wait would be too long. Retry in 5 s.',
+      retryAfter: 5,
+    });
+    expect(Object.fromEntries(headers)).toMatchObject({ 'Retry-After': '5' });
   });
 
   it('an HTTP exception is the application’s own word', () => {

@@ -1,7 +1,7 @@
 // Which HTTP answer an error of the limiter becomes. What went wrong inside stays inside.
 import { HttpException, HttpStatus } from '@nestjs/common';
-import { RateLimitError, RateLimitExceededError } from '../core/errors';
-import { temporaryReducedCapacity } from '../http/problem-body';
+import { RateLimitError, type RateLimitErrorCode, RateLimitExceededError } from '../core/errors';
+import { noPlaceToWait, temporaryReducedCapacity } from '../http/problem-body';
 import { retryAfterSeconds } from '../http/retry-after';
 import { ProblemException } from './problem.exception';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception';
@@ -40,11 +40,17 @@ export function httpAnswer(
     return { exception, headers: refusalHeaders(exception.retryAfterMs) };
   }
   const status = RateLimitError.is(error) ? error.httpStatus : HttpStatus.INTERNAL_SERVER_ERROR;
-  if (status === Number(HttpStatus.SERVICE_UNAVAILABLE)) {
-    const body = temporaryReducedCapacity({ ...call, retryAfterMs: STORE_RETRY_MS });
+  if (status === 429 || status === 503) {
+    const { code, retryAfterMs = STORE_RETRY_MS } = error as WaitingError;
+    const refused = { ...call, reason: SENTENCES[code], retryAfterMs };
+    const body = status === 429 ? noPlaceToWait(refused) : temporaryReducedCapacity(refused);
     return {
       exception: new ProblemException(body, { cause: error }),
-      headers: refusalHeaders(STORE_RETRY_MS),
+      headers: [
+        ...refusalHeaders(retryAfterMs),
+        // A server that closes waits for connections that stay open for more requests.
+        ...(code === 'RATE_LIMIT_LIMITER_CLOSED' ? [['Connection', 'close'] as const] : []),
+      ],
     };
   }
   const [message, reason] =
@@ -55,9 +61,21 @@ export function httpAnswer(
   return { exception: new HttpException(body, status, { cause: error }), headers: [] };
 }
 
+/** Errors about waiting say how long it would have been. */
+type WaitingError = RateLimitError & { readonly retryAfterMs?: number };
+
+/** For the client: messages of errors name what is inside. */
+const SENTENCES: Partial<Readonly<Record<RateLimitErrorCode, string>>> = {
+  RATE_LIMIT_WAIT_TOO_LONG: 'The wait would be too long.',
+  RATE_LIMIT_QUEUE_FULL: 'Too many jobs wait already.',
+  RATE_LIMIT_TOO_MANY_WAITERS: 'Too many calls wait already.',
+  RATE_LIMIT_LIMITER_CLOSED: 'The service is closing.',
+};
+
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
+  409: 'Conflict',
   413: 'Payload Too Large',
 };
 

@@ -1,8 +1,12 @@
-// The seam for what a refusal may do besides rejecting. Only rejecting is offered so far: the rest is refused
-// here, at start-up, and nowhere else.
+// What a refusal may do besides rejecting, and where it may stand. Deferring is only known by its seam here: what
+// does it is in nest-rate-limit/queue.
 import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
-import type { RateLimitOptions } from './rate-limit.options';
+import type { Plan, PlannedLimit, PlannedVariant } from './plan';
+import type { DeferTo, RateLimitOptions } from './rate-limit.options';
+
+/** A request that is held for longer than an hour is a mistake. */
+const LONGEST_WAIT_MS = 3_600_000;
 
 /**
  * @throws UnsupportedOperationError for what a later version brings
@@ -10,25 +14,77 @@ import type { RateLimitOptions } from './rate-limit.options';
  */
 export function checkOnLimit(options: RateLimitOptions, place: string): void {
   const { onLimit, maxWaitMs, chargeOn } = options;
-  if (onLimit === 'wait' || (typeof onLimit === 'object' && onLimit !== null)) {
-    const asked = onLimit === 'wait' ? '"wait"' : 'deferTo(…)';
-    throw new UnsupportedOperationError(
-      `${place}: onLimit ${asked} is not available in this version: use "reject"`,
+  if (onLimit !== undefined && onLimit !== 'reject' && onLimit !== 'wait' && !isDeferTo(onLimit)) {
+    throw new InvalidLimitError(
+      `${place}: onLimit ${shown(onLimit)} is unknown: use "reject", "wait" or deferTo(…) of nest-rate-limit/queue`,
     );
   }
-  if (onLimit !== undefined && onLimit !== 'reject') {
-    throw new InvalidLimitError(`${place}: onLimit ${shown(onLimit)} is unknown: use "reject"`);
-  }
-  if (maxWaitMs !== undefined) {
+  if (onLimit === 'wait') {
+    if (
+      !Number.isInteger(maxWaitMs) ||
+      (maxWaitMs as number) < 1 ||
+      (maxWaitMs as number) > LONGEST_WAIT_MS
+    ) {
+      throw new InvalidLimitError(
+        `${place}: maxWaitMs ${shown(maxWaitMs)} is not a whole number from 1 to ${LONGEST_WAIT_MS}: onLimit "wait" needs the longest wait`,
+      );
+    }
+  } else if (maxWaitMs !== undefined) {
     throw new InvalidLimitError(
       `${place}: maxWaitMs ${shown(maxWaitMs)} only goes with onLimit "wait"`,
     );
   }
   if (chargeOn === undefined || chargeOn === 'always') return;
+  if (isDeferTo(onLimit)) {
+    throw new InvalidLimitError(
+      `${place}: chargeOn ${shown(chargeOn)} does not go with deferTo: a deferred call has no outcome yet when it is answered`,
+    );
+  }
   if (chargeOn === 'success' || chargeOn === 'failure' || typeof chargeOn === 'function') {
     throw new UnsupportedOperationError(
       `${place}: chargeOn ${shown(chargeOn)} is not available in this version: use "always"`,
     );
   }
   throw new InvalidLimitError(`${place}: chargeOn ${shown(chargeOn)} is unknown: use "always"`);
+}
+
+/** True for what `deferTo` makes. */
+export function isDeferTo(onLimit: unknown): onLimit is DeferTo {
+  return (
+    typeof onLimit === 'object' &&
+    onLimit !== null &&
+    typeof (onLimit as Partial<DeferTo>).wrap === 'function'
+  );
+}
+
+/** @throws InvalidLimitError when several limits of a handler wait, or several defer */
+export function checkOnLimits({ limits, place }: Plan): void {
+  const waiting = limitsThat(limits, ({ onLimit }) => onLimit === 'wait');
+  if (waiting.length > 1) {
+    throw new InvalidLimitError(
+      `${place.name}: the limits ${namesOf(waiting)} have onLimit "wait", and only one of a handler's may: let the others reject`,
+    );
+  }
+  const deferring = limitsThat(limits, ({ onLimit }) => isDeferTo(onLimit));
+  if (deferring.length > 1) {
+    throw new InvalidLimitError(
+      `${place.name}: the limits ${namesOf(deferring)} have deferTo, and only one of a handler's may: let the others reject`,
+    );
+  }
+}
+
+/** The variants of a limit: for everybody, and for tiers. */
+export function variantsOf({ byTier, otherwise }: PlannedLimit): PlannedVariant[] {
+  return [...(byTier?.values() ?? []), otherwise];
+}
+
+function limitsThat(
+  limits: readonly PlannedLimit[],
+  does: (variant: PlannedVariant) => boolean,
+): PlannedLimit[] {
+  return limits.filter((limit) => variantsOf(limit).some(does));
+}
+
+function namesOf(limits: readonly PlannedLimit[]): string {
+  return limits.map(({ name }) => shown(name)).join(', ');
 }

@@ -40,6 +40,15 @@ export class PlanTable {
     return this.#foreign.size === 0 ? undefined : this.#foreign.get(type);
   }
 
+  /** What any module of the application provides under a token. */
+  provided<T>(token: symbol): T | undefined {
+    for (const { providers } of this.modules.values()) {
+      const provider = providers.get(token);
+      if (provider !== undefined) return provider.instance as T;
+    }
+    return undefined;
+  }
+
   /** The plan of a handler. One that the start did not find is planned now. */
   planOf(type: Type, handler: object): Plan {
     const plan = this.#plans.get(type)?.get(handler);

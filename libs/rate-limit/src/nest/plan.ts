@@ -2,7 +2,7 @@
 import type { WirePolicy } from '../http/limited-decision';
 import type { ScopedPolicy } from '../limiter/policy';
 import type { HandlerPlace } from './handler-place';
-import type { KeyResolver, OfCall } from './rate-limit.options';
+import type { DeferTo, KeyResolver, OfCall } from './rate-limit.options';
 
 /** A limit for the callers of one tier, or for everybody. */
 export interface PlannedVariant {
@@ -11,6 +11,9 @@ export interface PlannedVariant {
   readonly key: KeyResolver;
   readonly cost: number | OfCall<number>;
   readonly skip: OfCall<boolean> | undefined;
+  readonly onLimit: 'reject' | 'wait' | DeferTo;
+  /** 0 unless `onLimit` is `wait`. */
+  readonly maxWaitMs: number;
 }
 
 /** One limit of a plan. */

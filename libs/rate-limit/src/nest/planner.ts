@@ -11,6 +11,7 @@ import { declaredByOptions, type DeclaredLimit } from './declared-limit';
 import type { HandlerPlace } from './handler-place';
 import { mergedLimits, type ModuleLimits, type Variants } from './merged-limits';
 import { alwaysOf } from './module-options';
+import { checkOnLimits } from './on-limit';
 import type { Plan, PlannedLimit, PlannedVariant } from './plan';
 import type { RateLimitModuleOptions, RateLimitOptions } from './rate-limit.options';
 
@@ -86,7 +87,9 @@ export class Planner {
       for (const name of level.skips) this.#skips.set(name, level.place);
     }
     const { limits, decorated } = mergedLimits(levels, this.#moduleLimits);
-    return { place, limits: limits.map((each) => this.#planned(each, place)), decorated };
+    const plan = { place, limits: limits.map((each) => this.#planned(each, place)), decorated };
+    checkOnLimits(plan);
+    return plan;
   }
 
   /** The module's own limit for undecorated handlers, as if it had been declared. */
@@ -162,11 +165,12 @@ export class Planner {
   ): PlannedVariant {
     const scope = scopeOf(options.scope ?? defaultScope, at);
     const scoped = this.registry.inline(numbers, options, place, scope);
-    const { cost = 1, key = this.options.key ?? byIp(), skip } = options;
+    const { cost = 1, key = this.options.key ?? byIp(), skip, onLimit = 'reject' } = options;
+    const maxWaitMs = onLimit === 'wait' ? (options.maxWaitMs ?? 0) : 0;
     if (typeof cost === 'number') checkCost(cost, scoped, place);
     const { limit, name } = scoped.policy;
     const wire = { name, capacity: limit.capacityTokens, ratePerSecond: ratePerSecond(limit) };
-    return { scoped, wire, key, cost, skip };
+    return { scoped, wire, key, cost, skip, onLimit, maxWaitMs };
   }
 
   #named(name: string, place: string): void {

@@ -18,6 +18,11 @@ export type OfCall<T> = (caller: Caller, context: ExecutionContext) => MaybeProm
 /** A refusal becomes a job of this queue. Made by `deferTo` of `nest-rate-limit/queue`. */
 export interface DeferTo {
   readonly queue: string;
+  /**
+   * Puts the deferral around a handler; `@RateLimit` calls it when it is applied to a method.
+   * @internal
+   */
+  wrap(target: object, method: string | symbol, descriptor: PropertyDescriptor): void;
 }
 
 /** One limit on a class, a method or the whole application: numbers, and what they apply to. */
@@ -41,9 +46,14 @@ export interface RateLimitOptions extends Partial<Limit>, PolicyBehaviour {
    * @default 1
    */
   cost?: number | OfCall<number>;
-  /** What a refusal does. @default 'reject' */
+  /**
+   * What a refusal does: `reject` answers 429; `wait` holds the call until its token is there, at most
+   * `maxWaitMs`, and takes its place in line at once; `deferTo(queue)` answers 202 and makes it a job.
+   * Of a handler's limits one may wait and one may defer; one that rejects goes before both.
+   * @default 'reject'
+   */
   onLimit?: 'reject' | 'wait' | DeferTo;
-  /** For `onLimit: 'wait'`: the longest wait in ms. */
+  /** For `onLimit: 'wait'`, required there: the longest wait, a whole number of ms up to 3_600_000. */
   maxWaitMs?: number;
   /** @default 'always' */
   chargeOn?: 'always' | 'success' | 'failure' | ((outcome: unknown) => boolean);

@@ -26,6 +26,7 @@ import { MODULE_OPTIONS_TOKEN } from './rate-limit.module-definition';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { RequestLimiter } from './request-limiter';
+import { Waiters } from './waiters';
 
 const DEFAULT_PREFIX = 'rl';
 const DEFAULT_TIMEOUT_MS = 250;
@@ -69,6 +70,7 @@ export const rateLimitProviders: Provider[] = [
   RateLimiterService,
   RequestLimiter,
   RateLimitGuard,
+  Waiters,
 ];
 
 function policyRegistry(options: RateLimitModuleOptions): PolicyRegistry {
@@ -109,6 +111,7 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
     source: store.source,
     take: (charges) => store.take(charges),
     peek: (charges) => store.peek(charges),
+    giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),
     reset: (buckets) => store.reset(buckets),
   };
 }

@@ -1,39 +1,38 @@
 // Limits calls of handlers: what is due for a call, one decision for all of it, and the answer. Knows no headers by
 // name and no store.
-import {
-  type ExecutionContext,
-  type HttpException,
-  Inject,
-  Injectable,
-  Logger,
-} from '@nestjs/common';
-import type { CombinedDecision } from '../core/decision';
-import { InvalidLimitError } from '../core/errors';
+import { type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
+import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
 import { type MaybePromise, whenThere } from '../http/maybe-promise';
 import { headerWriter, type HeaderWriter } from '../http/rate-limit-headers';
 import type { PolicyRegistry } from '../limiter/policy-registry';
+import { type Admission, Admissions, rejectsOnly } from './admission';
 import { type Call, type CallCharge, CallCharges } from './call-charges';
 import { type CallRecord, callRecord } from './call-record';
+import { DEFERRALS, type Deferrals, leaveCall } from './deferral';
 import { ErrorLog } from './error-log';
 import { httpAnswer, NEVER_CACHED } from './http-answer';
-import type { PlannedLimit } from './plan';
+import { isDeferTo, variantsOf } from './on-limit';
+import type { Plan, PlannedLimit, PlannedVariant } from './plan';
 import { PlanTable } from './plan-table';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception';
 import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from './rate-limit.constants';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
-import { HttpCaller, setHeaders } from './transports/http-caller';
+import { HttpCaller, onDisconnect, setHeaders } from './transports/http-caller';
+import { Waiters } from './waiters';
 
 /** Limits the calls that guards see. One for a registration of the module. */
 @Injectable()
 export class RequestLimiter {
   readonly #charges: CallCharges;
+  readonly #admissions: Admissions;
   readonly #headers: HeaderWriter;
   readonly #logger = new Logger('RateLimitGuard');
   readonly #unknownTransports = new Set<string>();
   /** Names that guards were made for, until they can be checked. */
   readonly #expected = new Set<string>();
+  #deferrals: Deferrals | undefined;
 
   constructor(
     @Inject(RATE_LIMIT_OPTIONS) options: RateLimitModuleOptions,
@@ -41,7 +40,9 @@ export class RequestLimiter {
     @Inject(RateLimiterService) private readonly limiter: RateLimiterService,
     @Inject(ErrorLog) private readonly errors: ErrorLog,
     @Inject(POLICY_REGISTRY) { tiers }: PolicyRegistry,
+    @Inject(Waiters) waiters: Waiters,
   ) {
+    this.#admissions = new Admissions(limiter, waiters);
     this.#charges = new CallCharges(options, tiers);
     this.#headers = headerWriter(options.headers);
   }
@@ -83,9 +84,33 @@ export class RequestLimiter {
     }
   }
 
-  /** @throws UnknownPolicyError when a guard was made for a name that no limit has */
+  /**
+   * @throws UnknownPolicyError when a guard was made for a name that no limit has
+   * @throws InvalidLimitError, UnsupportedOperationError for a limit that cannot wait or defer here
+   */
   checkExpected(): void {
     for (const name of this.#expected) this.plans.planner.checkName(name, 'RateLimitGuard.only');
+    this.#deferrals = this.plans.provided<Deferrals>(DEFERRALS);
+    for (const plan of this.plans.plans) {
+      for (const variant of plan.limits.flatMap(variantsOf)) this.#checkOnLimit(plan, variant);
+    }
+  }
+
+  #checkOnLimit(plan: Plan, variant: PlannedVariant): void {
+    const { onLimit } = variant;
+    const { name } = plan.place;
+    if (onLimit === 'wait' && !this.limiter.takesBack) {
+      throw new UnsupportedOperationError(
+        `${name}: onLimit "wait" needs a store with giveBack, and yours has none: add it, or use "reject"`,
+      );
+    }
+    if (!isDeferTo(onLimit)) return;
+    if (this.#deferrals === undefined) {
+      throw new InvalidLimitError(
+        `${name}: deferTo(${shown(onLimit.queue)}) needs that queue: import RateLimitQueueModule.register({ name: ${shown(onLimit.queue)} }) of nest-rate-limit/queue`,
+      );
+    }
+    this.#deferrals.check(plan, variant, onLimit);
   }
 
   #due(
@@ -116,22 +141,50 @@ export class RequestLimiter {
 
   #decide(call: Call, record: CallRecord, charges: readonly CallCharge[]): MaybePromise<true> {
     if (charges.length === 0) return true;
-    return whenThere(this.limiter.decide(charges), (decision) =>
-      this.#answer(call, record, charges, decision),
-    );
+    if (rejectsOnly(charges)) {
+      return whenThere(this.limiter.decide(charges), ({ allowed, decisions }) => {
+        const enforced = charges.flatMap((charge, i) =>
+          charge.scoped.policy.shadow ? [] : [{ charge, decision: decisions[i] }],
+        );
+        return this.#answer(call, record, { allowed, decisions: enforced, deferred: undefined });
+      });
+    }
+    const { res } = call.caller;
+    return this.#admissions
+      .admit(charges, (end) => onDisconnect(res, () => end(clientIsGone())))
+      .then((admission) => {
+        this.#leaveDeferrable(call, charges, admission);
+        return this.#answer(call, record, admission);
+      });
   }
 
-  #answer(
-    { caller }: Call,
-    { decisions }: CallRecord,
+  /** For the handler: which of its limits defers, and whether it is to. */
+  #leaveDeferrable(
+    { caller, context }: Call,
     charges: readonly CallCharge[],
-    decided: CombinedDecision,
-  ): true {
-    charges.forEach(({ variant: { scoped, wire } }, i) => {
-      if (!scoped.policy.shadow) decisions.push({ decision: decided.decisions[i], policy: wire });
-    });
+    { deferred, decisions }: Admission,
+  ): void {
+    for (const charge of charges) {
+      const { onLimit } = charge.variant;
+      const decided = decisions.find((each) => each.charge === charge);
+      if (!isDeferTo(onLimit) || decided === undefined || this.#deferrals === undefined) continue;
+      leaveCall(context, {
+        caller,
+        to: onLimit,
+        charge,
+        deferred: charge === deferred,
+        deferrals: this.#deferrals,
+        tell: () => this.limiter.events.emit('deferred', decided.decision),
+      });
+    }
+  }
+
+  #answer({ caller }: Call, { decisions }: CallRecord, admission: Admission): true {
+    for (const { charge, decision } of admission.decisions) {
+      decisions.push({ decision, policy: charge.variant.wire });
+    }
     const headers = this.#headers(decisions);
-    if (decided.allowed) {
+    if (admission.allowed) {
       setHeaders(caller.res, headers);
       return true;
     }
@@ -150,6 +203,11 @@ export class RequestLimiter {
     if (headers.length > 0) setHeaders(context.getArgByIndex<unknown>(1), headers);
     throw exception;
   }
+}
+
+/** Nobody reads it; the handler must not run. 499 is what others write into their logs for it. */
+function clientIsGone(): HttpException {
+  return new HttpException('the client closed the connection', 499);
 }
 
 function isOurFault(exception: HttpException, error: unknown): boolean {

@@ -20,7 +20,6 @@ import {
   byIp,
   byUser,
   type Caller,
-  type DeferTo,
   RateLimit,
   RateLimiterService,
   RateLimitGuard,
@@ -435,27 +434,6 @@ describe.each(ADAPTERS)('on %s', (_, adapter) => {
       expect(await app.statuses(2, '/', { user: 'ada' })).toEqual([200, 429]);
       // The refusal of the second guard came after the first had charged.
       expect(await app.statuses(2, '/', { user: 'bob' })).toEqual([200, 429]);
-    });
-  });
-
-  describe('rule 6: reject is the only outcome so far, the others are refused at the start', () => {
-    it.each([
-      ['wait', { onLimit: 'wait', maxWaitMs: 100 }, 'onLimit "wait" is not available'],
-      ['defer', { onLimit: { queue: 'jobs' } as DeferTo }, 'onLimit deferTo(…) is not available'],
-    ] as const)('%s', async (_name, options, message) => {
-      @Controller()
-      class Routes {
-        @Get()
-        @RateLimit({ rate: 1, ...options })
-        get() {
-          return 'ok';
-        }
-      }
-      const build = buildApp(guarded([Routes]), { adapter });
-      await expect(build).rejects.toMatchObject({
-        name: 'UnsupportedOperationError',
-        message: expect.stringContaining(`Routes.get: ${message} in this version`) as string,
-      });
     });
   });
 

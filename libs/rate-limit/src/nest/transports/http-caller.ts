@@ -56,6 +56,28 @@ interface HttpResponse {
   header(name: string, value: string): unknown;
 }
 
+interface Closable {
+  readonly destroyed?: boolean;
+  readonly closed?: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  removeListener(event: 'close', listener: () => void): unknown;
+}
+
+/**
+ * Calls `gone` when the client closes the connection before it has its answer; at once when it did
+ * already. Returns what ends listening.
+ */
+export function onDisconnect(response: unknown, gone: () => void): () => void {
+  // Fastify: Node's response is inside.
+  const raw = ((response as { raw?: Closable }).raw ?? response) as Closable;
+  if (raw.destroyed === true || raw.closed === true) {
+    gone();
+    return () => undefined;
+  }
+  raw.once('close', gone);
+  return () => raw.removeListener('close', gone);
+}
+
 /** Sets headers on Express' response or Fastify's reply; does nothing once they were sent. */
 export function setHeaders(
   response: unknown,

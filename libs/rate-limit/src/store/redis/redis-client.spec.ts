@@ -100,6 +100,14 @@ describe('OwnRedis', () => {
     expect(away.client.disconnect).toHaveBeenCalledTimes(1);
   });
 
+  it('ends between two attempts to connect, where the client tells no end', async () => {
+    const { client, redis } = own();
+    client.status = 'reconnecting';
+    client.disconnect.mockImplementation(() => undefined);
+    await redis.close();
+    expect(client.disconnect).toHaveBeenCalledTimes(1);
+  });
+
   it('ends although the server does not answer', async () => {
     const { client, redis } = own();
     client.ready();

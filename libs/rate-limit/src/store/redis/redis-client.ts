@@ -147,7 +147,10 @@ export class OwnRedis implements RedisLike {
       await this.#client.quit().catch(() => this.#client.disconnect());
       clearTimeout(patience);
     } else {
+      // Between two attempts to connect there is no connection whose end would be told.
+      const isIdle = this.#client.status === 'reconnecting';
       this.#client.disconnect();
+      if (isIdle) return;
     }
     await ended;
   }

@@ -1,0 +1,100 @@
+// What becomes of a call whose limits do more than reject: reject before defer before wait before allow. Knows no
+// queue and no HTTP.
+import type { CombinedDecision, Decision } from '../core/decision';
+import type { Hold } from '../limiter/hold';
+import type { RateLimiter } from '../limiter/rate-limiter';
+import type { CallCharge } from './call-charges';
+import { isDeferTo } from './on-limit';
+import type { Interruption, Waiters } from './waiters';
+
+/** What was decided of a call. */
+export interface Admission {
+  readonly allowed: boolean;
+  /** Of the enforced charges, in order. */
+  readonly decisions: readonly { readonly charge: CallCharge; readonly decision: Decision }[];
+  /** The charge that was refused and is to be paid by a job instead. */
+  readonly deferred: CallCharge | undefined;
+}
+
+/** Decides calls some of whose limits wait or defer. */
+export class Admissions {
+  constructor(
+    private readonly limiter: Pick<RateLimiter, 'ask' | 'decide' | 'hold' | 'tell'>,
+    private readonly waiters: Pick<Waiters, 'checkRoom' | 'wait'>,
+  ) {}
+
+  /**
+   * Charges all limits together. When only limits that wait or defer refuse, those are set aside, one
+   * by one, and the others are charged together without them: a limit that waits is charged for a
+   * later moment, which is slept out before the others are asked; one that defers is not charged here.
+   * A later refusal gives back what was charged for a later moment.
+   *
+   * @throws TooManyWaitersError, LimiterClosedError; what `interruption` ends a wait with
+   */
+  async admit(charges: readonly CallCharge[], interruption: Interruption): Promise<Admission> {
+    const enforced = charges.filter(({ scoped }) => !scoped.policy.shadow);
+    if (enforced.length < charges.length) {
+      await this.limiter.decide(charges.filter(({ scoped }) => scoped.policy.shadow));
+    }
+    const decisions = new Map<CallCharge, Decision>();
+    let open = enforced;
+    let deferred: CallCharge | undefined;
+    let held: Hold | undefined;
+    const answer = (allowed: boolean): Admission => ({
+      allowed,
+      decisions: enforced.flatMap((charge) => {
+        const decision = decisions.get(charge);
+        return decision === undefined ? [] : [{ charge, decision }];
+      }),
+      deferred,
+    });
+    try {
+      while (open.length > 0) {
+        const asked = await this.limiter.ask(open);
+        open.forEach((charge, i) => decisions.set(charge, asked.decisions[i]));
+        const next = nextOf(open, asked);
+        if (next === undefined) {
+          this.limiter.tell(open, asked);
+          if (!asked.allowed) await held?.giveBack();
+          return answer(asked.allowed);
+        }
+        const { charge } = next;
+        if (isDeferTo(charge.variant.onLimit)) {
+          deferred = charge;
+          // Not a refusal: the job will pay.
+          decisions.set(charge, { ...next.decision, allowed: true, retryAfterMs: 0 });
+        } else {
+          this.waiters.checkRoom();
+          held = await this.limiter.hold(charge, charge.variant.maxWaitMs);
+          decisions.set(charge, held.decision);
+          this.limiter.tell([charge], alone(held.decision));
+          if (!held.decision.allowed) return answer(false);
+          await this.waiters.wait(held.delayMs, interruption);
+        }
+        open = open.filter((each) => each !== charge);
+      }
+    } catch (error) {
+      await held?.giveBack();
+      throw error;
+    }
+    return answer(true);
+  }
+}
+
+/** The charge to set aside: undefined when all was granted, or something refuses for good. */
+function nextOf(charges: readonly CallCharge[], { decisions }: CombinedDecision) {
+  const refused = charges.flatMap((charge, i) =>
+    decisions[i].allowed ? [] : [{ charge, decision: decisions[i] }],
+  );
+  if (refused.some(({ charge }) => charge.variant.onLimit === 'reject')) return undefined;
+  return refused.find(({ charge }) => isDeferTo(charge.variant.onLimit)) ?? refused[0];
+}
+
+function alone(decision: Decision): CombinedDecision {
+  return { allowed: decision.allowed, decisions: [decision], binding: decision };
+}
+
+/** True when the call may be decided by one question. */
+export function rejectsOnly(charges: readonly CallCharge[]): boolean {
+  return charges.every(({ variant }) => variant.onLimit === 'reject');
+}
