@@ -12,7 +12,7 @@ import { InvalidLimitError } from '../core/errors';
 import { PlanTable } from './plan-table';
 import { Planner } from './planner';
 import { RateLimitErrorFilter } from './rate-limit-error.filter';
-import { RATE_LIMIT_OPTIONS, RATE_LIMIT_STORE } from './rate-limit.constants';
+import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS, RATE_LIMIT_STORE } from './rate-limit.constants';
 import { RateLimitGuard } from './rate-limit.guard';
 import {
   type ASYNC_OPTIONS_TYPE,
@@ -32,7 +32,15 @@ import { RequestLimiter } from './request-limiter';
  */
 @Module({
   providers: rateLimitProviders,
-  exports: [RateLimiterService, RateLimitGuard, RequestLimiter, RATE_LIMIT_STORE],
+  exports: [
+    RateLimiterService,
+    RateLimitGuard,
+    RequestLimiter,
+    RATE_LIMIT_STORE,
+    // For the queue: it shares the connection and the policies.
+    RATE_LIMIT_OPTIONS,
+    POLICY_REGISTRY,
+  ],
 })
 export class RateLimitModule
   extends ConfigurableModuleClass

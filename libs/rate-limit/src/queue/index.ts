@@ -18,4 +18,7 @@ export {
   type SubmitItem,
   type SubmitOptions,
 } from './rate-limited-queue';
+export { getRateLimitedQueueToken } from './rate-limit-queue.constants';
+export { InjectRateLimitedQueue, RateLimitedProcessor } from './rate-limit-queue.decorator';
+export { type RateLimitQueueAsyncOptions, RateLimitQueueModule } from './rate-limit-queue.module';
 export type { Ticket } from './ticket';
