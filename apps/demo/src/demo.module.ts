@@ -7,7 +7,9 @@ import { SETTINGS } from './admin.guard';
 import { HealthController } from './health.controller';
 import { limitsOf } from './limits';
 import { LoginController } from './login.controller';
+import { MailModule } from './mail/mail.module';
 import { MeController } from './me.controller';
+import { NoQueueController } from './no-queue.controller';
 import { PageController } from './page.controller';
 import { PatientShutdown } from './patient-shutdown';
 import { RadarController } from './radar.controller';
@@ -27,9 +29,15 @@ import { WeatherController } from './weather.controller';
 })
 export class DemoModule {
   static with(settings: Settings): DynamicModule {
+    // Queued work must outlive this process, so it needs Redis.
+    const queues = settings.redisUrl !== undefined;
     return {
       module: DemoModule,
-      imports: [RateLimitModule.forRoot(limitsOf(settings))],
+      imports: [
+        RateLimitModule.forRoot(limitsOf(settings)),
+        ...(queues ? [MailModule.with(settings)] : []),
+      ],
+      controllers: queues ? [] : [NoQueueController],
       providers: [
         { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: SETTINGS, useValue: settings },

@@ -14,6 +14,8 @@ export interface Settings {
   readonly adminToken: string;
   /** The always-on limit of one address over all routes. */
   readonly perIp: { readonly rate: number; readonly capacity: number };
+  /** What the mail provider takes. */
+  readonly mailsPerSecond: number;
 }
 
 /** Printed at the start, unless `ADMIN_TOKEN` says otherwise. */
@@ -34,6 +36,7 @@ export function settingsFrom(env: NodeJS.ProcessEnv): Settings {
     keyPrefix: env.KEY_PREFIX || 'demo',
     adminToken: env.ADMIN_TOKEN || DEMO_ADMIN_TOKEN,
     perIp: { rate: 5000, capacity: 10_000 },
+    mailsPerSecond: 5,
   };
 }
 

@@ -25,7 +25,11 @@ interface Connection {
 /** Commands that find no connection fail at once: submit has a deadline, and the pacer tries again. */
 const FOR_COMMANDS = { ...NEVER_WAITS, keyPrefix: '' };
 /** What a BullMQ worker needs: it waits for Redis to come back. */
-const FOR_WORKER = { maxRetriesPerRequest: null, enableOfflineQueue: true, keyPrefix: '' };
+const FOR_WORKER = {
+  maxRetriesPerRequest: null,
+  enableOfflineQueue: true,
+  keyPrefix: '',
+};
 /** Subscriptions are renewed when the connection is back. */
 const FOR_MESSAGES = { ...FOR_WORKER, autoResubscribe: true };
 
@@ -89,7 +93,11 @@ export class Connections {
           })
         : source.duplicate(forced);
     } else {
-      connection = newIoRedis(this.#source as string | RedisConnectionOptions, forced);
+      connection = newIoRedis(
+        this.#source as string | RedisConnectionOptions,
+        forced,
+        forced !== FOR_COMMANDS,
+      );
     }
     const opened = connection as Connection;
     // Whoever uses the connection is told by its commands; without a listener ioredis prints each error.

@@ -51,10 +51,19 @@ export function openRedis(connection: string | RedisConnectionOptions): OwnRedis
   return new OwnRedis(new IoRedis(NEVER_WAITS, connection, DEFAULTS));
 }
 
-/** An ioredis client as it is; whoever opens it closes it. @param forced options that win over the connection's */
-export function newIoRedis(connection: string | RedisConnectionOptions, forced: object): unknown {
+/**
+ * An ioredis client as it is; whoever opens it closes it.
+ * @param forced options that win over the connection's
+ * @param mayBeSilent for blocking commands and subscriptions: silence is what they are there for
+ */
+export function newIoRedis(
+  connection: string | RedisConnectionOptions,
+  forced: object,
+  mayBeSilent: boolean,
+): unknown {
   const IoRedis = loadIoRedis();
-  return new IoRedis(forced, connection, DEFAULTS);
+  const { socketTimeout, ...defaults } = DEFAULTS;
+  return new IoRedis(forced, connection, mayBeSilent ? defaults : { ...defaults, socketTimeout });
 }
 
 function loadIoRedis(): IoRedisClass {
