@@ -30,5 +30,6 @@ export class OutageLog {
 }
 
 function codeOf(error: unknown): string {
-  return String((error as { code?: unknown } | undefined)?.code ?? '');
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : '';
 }
