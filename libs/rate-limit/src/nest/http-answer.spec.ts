@@ -49,6 +49,8 @@ describe('httpAnswer', () => {
     expect(Object.fromEntries(headers)).toEqual({
       'Cache-Control': 'no-store',
       'Retry-After': '1',
+      // This process is about to end: the next try should reach another one.
+      ...(LimiterClosedError.is(error) && { Connection: 'close' }),
     });
   });
 
