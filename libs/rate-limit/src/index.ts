@@ -3,9 +3,11 @@ export { type Clock, systemClock } from './core/clock';
 export type { CombinedDecision, Decision, DecisionSource } from './core/decision';
 export type { Period } from './core/duration';
 export {
+  ConcurrencyExceededError,
   CostExceedsCapacityError,
   InvalidCostError,
   InvalidLimitError,
+  LeaseLostError,
   LimiterClosedError,
   MissingKeyError,
   RateLimitError,
@@ -36,6 +38,8 @@ export {
 export type { MaybePromise } from './http/maybe-promise';
 export type { ProblemBody } from './http/problem-body';
 export type { HeaderStyle } from './http/rate-limit-headers';
+export type { ConcurrencyOptions } from './limiter/concurrency-limit';
+export type { WithConcurrencyOptions } from './limiter/concurrency-limiter';
 export { LimiterEmitter, type LimiterEvents } from './limiter/events';
 export type { PolicyBehaviour } from './limiter/policy';
 export type { BucketInfo, Charge, LimitRef } from './limiter/rate-limiter';
@@ -60,6 +64,8 @@ export type {
 export { RateLimiterService } from './nest/rate-limiter.service';
 export type { RouteLimit, RouteLimitNumbers, RoutePolicy } from './nest/route-limit';
 export { SkipRateLimit } from './nest/skip-rate-limit.decorator';
+export type { Held } from './core/leases';
+export type { LeaseStore, SlotRequest } from './store/lease-store';
 export { MemoryStore, type MemoryStoreOptions } from './store/memory/memory-store';
 export type {
   Awaitable,

@@ -9,6 +9,8 @@ export type RateLimitErrorCode =
   | 'RATE_LIMIT_COST_EXCEEDS_CAPACITY'
   | 'RATE_LIMIT_MISSING_KEY'
   | 'RATE_LIMIT_EXCEEDED'
+  | 'RATE_LIMIT_CONCURRENCY_EXCEEDED'
+  | 'RATE_LIMIT_LEASE_LOST'
   | 'RATE_LIMIT_STORE_UNAVAILABLE'
   | 'RATE_LIMIT_STORE_TIMEOUT'
   | 'RATE_LIMIT_STORE_CONFIGURATION'
@@ -94,9 +96,9 @@ export class MissingKeyError extends RateLimitError {
   }
 }
 
-/** A denial as an error. Only `assertAllowed` throws it. */
+/** A denial as an error. Only `assertAllowed` and `withConcurrency` throw it, the latter a subclass. */
 export class RateLimitExceededError extends RateLimitError {
-  readonly code = 'RATE_LIMIT_EXCEEDED';
+  readonly code: 'RATE_LIMIT_EXCEEDED' | 'RATE_LIMIT_CONCURRENCY_EXCEEDED' = 'RATE_LIMIT_EXCEEDED';
   override readonly httpStatus = 429;
 
   constructor(
@@ -106,6 +108,20 @@ export class RateLimitExceededError extends RateLimitError {
   ) {
     super(message);
   }
+}
+
+/** As many calls are in flight as may be. Thrown by `withConcurrency` at once; nothing was run. */
+export class ConcurrencyExceededError extends RateLimitExceededError {
+  override readonly code = 'RATE_LIMIT_CONCURRENCY_EXCEEDED';
+}
+
+/**
+ * A slot of a concurrency limit was lost while its holder still worked: the store could not be told in time that it
+ * is in use. Somebody else may have it now. The reason of the signal that `withConcurrency` hands to its function.
+ */
+export class LeaseLostError extends RateLimitError {
+  readonly code = 'RATE_LIMIT_LEASE_LOST';
+  override readonly httpStatus = 503;
 }
 
 /** The shared store could not answer, and the policy is `closed` or the operation needs it. */

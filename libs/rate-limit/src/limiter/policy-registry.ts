@@ -3,6 +3,11 @@ import type { BucketNamer, BucketPlace } from '../core/bucket-key';
 import { InvalidLimitError, UnknownPolicyError } from '../core/errors';
 import { shown, type Limit } from '../core/limit';
 import {
+  type ConcurrencyLimit,
+  type ConcurrencyOptions,
+  parseConcurrency,
+} from './concurrency-limit';
+import {
   parsePolicy,
   scoped,
   type Policy,
@@ -102,6 +107,11 @@ export class PolicyRegistry {
   /** Parses a limit that stands in code and places it. @throws InvalidLimitError */
   inline(limit: Limit, behaviour: PolicyBehaviour, place: string, scope: string): ScopedPolicy {
     return this.in(scope, parsePolicy(limit, behaviour, this.#defaults, place));
+  }
+
+  /** Parses a concurrency limit and places it. @throws InvalidLimitError */
+  concurrency(options: ConcurrencyOptions, scope: string, place: string): ConcurrencyLimit {
+    return parseConcurrency(options, scope, this.#defaults, this.namer, place);
   }
 
   /**

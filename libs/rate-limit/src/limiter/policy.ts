@@ -103,16 +103,22 @@ export function parsePolicy(
   const name = limit.name ?? DEFAULT_NAME;
   checkName(name, place);
   const share = behaviour.localShare ?? defaults.localShare ?? 1;
-  const failureMode = behaviour.onStoreFailure ?? defaults.onStoreFailure ?? 'local';
-  const shadow = (behaviour.mode ?? defaults.mode ?? 'enforce') === 'shadow';
   return {
     name,
     limit: parsed,
-    // A shadow never denies, not even when the store is out.
-    failureMode: shadow && failureMode === 'closed' ? 'open' : failureMode,
     localLimit: shareOf(parsed, share, place),
-    shadow,
+    ...failureModeOf(behaviour, defaults),
   };
+}
+
+/** What happens when the store is out; a shadow never denies, not even then. */
+export function failureModeOf(
+  behaviour: PolicyBehaviour,
+  defaults: PolicyBehaviour,
+): Pick<Policy, 'failureMode' | 'shadow'> {
+  const failureMode = behaviour.onStoreFailure ?? defaults.onStoreFailure ?? 'local';
+  const shadow = (behaviour.mode ?? defaults.mode ?? 'enforce') === 'shadow';
+  return { failureMode: shadow && failureMode === 'closed' ? 'open' : failureMode, shadow };
 }
 
 /** A policy in a scope. */

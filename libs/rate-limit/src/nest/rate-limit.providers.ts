@@ -1,6 +1,7 @@
 // Builds the parts of the limiter from the checked options. The one place that knows the store adapters.
 import { Logger, type Provider } from '@nestjs/common';
 import { bucketNamer } from '../core/bucket-key';
+import { ConcurrencyLimiter } from '../limiter/concurrency-limiter';
 import { LimiterEmitter } from '../limiter/events';
 import { PolicyRegistry } from '../limiter/policy-registry';
 import { MemoryStore } from '../store/memory/memory-store';
@@ -8,6 +9,7 @@ import type { RateLimitStore } from '../store/rate-limit-store';
 import { isRedisLike } from '../store/redis-like';
 import { openRedis } from '../store/redis/redis-client';
 import { RedisStore } from '../store/redis/redis-store';
+import type { AnsweringStore } from '../store/resilient-port';
 import { ResilientStore } from '../store/resilient/resilient-store';
 import { ErrorLog } from './error-log';
 import { checkedModuleOptions } from './module-options';
@@ -64,6 +66,12 @@ export const rateLimitProviders: Provider[] = [
     useFactory: answeringStore,
     inject: [RATE_LIMIT_STORE, RATE_LIMIT_OPTIONS, LIMITER_EMITTER],
   },
+  {
+    provide: ConcurrencyLimiter,
+    useFactory: ({ leases }: AnsweringStore, registry: PolicyRegistry, events: LimiterEmitter) =>
+      new ConcurrencyLimiter(leases, registry, events),
+    inject: [ANSWERING_STORE, POLICY_REGISTRY, LIMITER_EMITTER],
+  },
   ErrorLog,
   PlanTable,
   RateLimitErrorFilter,
@@ -109,6 +117,8 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
   if (store.close === undefined) return store;
   return {
     source: store.source,
+    leases: store.leases,
+    ...(store.giveBack && { giveBack: (grants) => store.giveBack?.(grants) }),
     take: (charges) => store.take(charges),
     peek: (charges) => store.peek(charges),
     giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),

@@ -2,6 +2,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { CombinedDecision, Decision } from '../core/decision';
 import { RateLimitExceededError } from '../core/errors';
+import { ConcurrencyLimiter, type WithConcurrencyOptions } from '../limiter/concurrency-limiter';
 import type { LimiterEmitter } from '../limiter/events';
 import type { PolicyRegistry } from '../limiter/policy-registry';
 import { RateLimiter } from '../limiter/rate-limiter';
@@ -18,8 +19,31 @@ export class RateLimiterService extends RateLimiter {
     @Inject(POLICY_REGISTRY) registry: PolicyRegistry,
     @Inject(LIMITER_EMITTER) events: LimiterEmitter,
     @Inject(PlanTable) private readonly plans: PlanTable,
+    @Inject(ConcurrencyLimiter) private readonly concurrency: ConcurrencyLimiter,
   ) {
     super(store, registry, events);
+  }
+
+  /**
+   * Runs `fn` if fewer than `max` calls of `key` are in flight over all instances; it holds a slot until it has ended.
+   *
+   * @param fn gets a signal that aborts with yours, or with a `LeaseLostError` when the slot is lost: Redis could not be
+   *   told in time that it is in use, so somebody else may have it
+   * @throws ConcurrencyExceededError (429) when all slots are taken; `fn` was not called
+   * @throws the reason of `signal`, if it aborts before `fn` is called
+   * @throws InvalidLimitError, MissingKeyError, StoreUnavailableError (when `closed`): `fn` was not called
+   */
+  withConcurrency<T>(
+    key: string,
+    options: WithConcurrencyOptions,
+    fn: (signal: AbortSignal) => T | Promise<T>,
+  ): Promise<Awaited<T>> {
+    return this.concurrency.run(key, options, fn);
+  }
+
+  override async close(): Promise<void> {
+    this.concurrency.close();
+    await super.close();
   }
 
   /**
