@@ -14,6 +14,12 @@ export interface PacedJobOptions extends JobsOptions {
   };
 }
 
+/**
+ * BullMQ's delay of a job that waits its turn: the pacer promotes it, when its turn or its deadline has
+ * come. Were its deadline the delay, all that are late after an outage would stand before those that may start.
+ */
+export const PARKED_MS = 365 * 24 * 3_600_000;
+
 /** Thousandths of one token: the cost of a job that was added without us. */
 export const ONE_TOKEN = costThousandths(1);
 

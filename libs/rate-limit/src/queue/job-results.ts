@@ -1,8 +1,9 @@
 // Waiting for jobs to end, from any process: a message tells that one did, the kept result tells how.
 import type { Queue } from 'bullmq';
 import { systemClock } from '../core/clock';
-import { InvalidLimitError } from '../core/errors';
+import { InvalidLimitError, LimiterClosedError } from '../core/errors';
 import { shown } from '../core/limit';
+import { Aborts } from './aborts';
 import type { Channels } from './channels';
 import { parseEnding, valueOf, type JobEnding } from './ending';
 import { ResultTimeoutError } from './queue-errors';
@@ -24,15 +25,18 @@ export interface ResultOptions {
 
 interface Waiter {
   readonly endsAtMs: number;
+  readonly timeoutMs: number;
   readonly look: () => void;
-  readonly expire: () => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** The results of a queue's jobs. */
 export class JobResults {
   readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #aborts = new Aborts();
   #timer: NodeJS.Timeout | undefined;
   #tickAtMs = 0;
+  #closed = false;
   #listening: Promise<() => void> | undefined;
 
   constructor(
@@ -44,13 +48,15 @@ export class JobResults {
 
   /** How a job ended; `undefined` while it has not. */
   async ending(id: string): Promise<JobEnding | undefined> {
-    const kept = await this.redis.get(this.names.result(id));
-    if (kept !== null) return parseEnding(kept);
+    const kept = await this.#kept(id);
+    if (kept !== undefined) return kept;
     // Ended by other hands than ours: by another tool, or by BullMQ itself (stalled too often).
     const job = await this.queue.getJob(id);
     if (job === undefined) {
       const [record] = await this.redis.hmget(this.names.jobs, id);
-      return record === null ? { state: 'cancelled' } : undefined;
+      if (record !== null) return undefined;
+      // Gone; or it ended while we looked.
+      return (await this.#kept(id)) ?? { state: 'cancelled' };
     }
     if (job.finishedOn === undefined) return undefined;
     return job.failedReason === undefined
@@ -71,42 +77,51 @@ export class JobResults {
         `result: timeoutMs ${shown(timeoutMs)} is not a number of at least 0`,
       );
     }
+    if (this.#closed) throw new LimiterClosedError(`job ${id}: the queue is closed`);
     signal?.throwIfAborted();
     this.#listening ??= this.channels.listen(this.names.ended, (ended) => {
       for (const waiter of this.#waiters.get(ended) ?? []) waiter.look();
     });
-    let waiter: Waiter | undefined;
-    let abort: (() => void) | undefined;
+    let resolve!: (ending: JobEnding) => void;
+    let fail!: (error: unknown) => void;
+    const ended = new Promise<JobEnding>((...settle) => ([resolve, fail] = settle));
+    const waiter: Waiter = {
+      endsAtMs: systemClock.monotonicMs() + timeoutMs,
+      timeoutMs,
+      // An error of Redis is not the job's: the next look may succeed.
+      look: () =>
+        void this.ending(id).then(
+          (ending) => ending !== undefined && resolve(ending),
+          () => undefined,
+        ),
+      fail,
+    };
+    this.#aborts.add(signal, fail);
+    this.#add(id, waiter);
     try {
-      const ended = new Promise<JobEnding>((resolve, reject) => {
-        waiter = {
-          endsAtMs: systemClock.monotonicMs() + timeoutMs,
-          // An error of Redis is not the job's: the next look may succeed.
-          look: () =>
-            void this.ending(id).then(
-              (ending) => ending !== undefined && resolve(ending),
-              () => undefined,
-            ),
-          expire: () =>
-            reject(new ResultTimeoutError(`job ${id} has not ended within ${timeoutMs} ms`)),
-        };
-        abort = () => reject(signal?.reason as Error);
-      });
-      signal?.addEventListener('abort', abort as () => void, { once: true });
-      this.#add(id, waiter as unknown as Waiter);
       await Promise.race([this.#listening, ended.catch(() => undefined)]);
-      (waiter as unknown as Waiter).look();
+      waiter.look();
       return valueOf(id, await ended);
     } finally {
-      if (abort !== undefined) signal?.removeEventListener('abort', abort);
-      if (waiter !== undefined) this.#remove(id, waiter);
+      this.#aborts.remove(signal, fail);
+      this.#remove(id, waiter);
     }
   }
 
+  /** Ends all waits. */
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const waiters of this.#waiters.values()) for (const { expire } of waiters) expire();
+    for (const [id, waiters] of this.#waiters) {
+      const closed = new LimiterClosedError(`job ${id}: the queue was closed while waiting for it`);
+      for (const { fail } of waiters) fail(closed);
+    }
+  }
+
+  async #kept(id: string): Promise<JobEnding | undefined> {
+    const kept = await this.redis.get(this.names.result(id));
+    return kept === null ? undefined : parseEnding(kept);
   }
 
   #add(id: string, waiter: Waiter): void {
@@ -138,10 +153,11 @@ export class JobResults {
   #tick(): void {
     const nowMs = systemClock.monotonicMs();
     let nextMs = nowMs + LOOK_EVERY_MS;
-    for (const waiters of this.#waiters.values()) {
+    for (const [id, waiters] of this.#waiters) {
       for (const waiter of waiters) {
         if (waiter.endsAtMs <= nowMs) {
-          waiter.expire();
+          const { timeoutMs } = waiter;
+          waiter.fail(new ResultTimeoutError(`job ${id} has not ended within ${timeoutMs} ms`));
         } else {
           waiter.look();
           nextMs = Math.min(nextMs, waiter.endsAtMs);

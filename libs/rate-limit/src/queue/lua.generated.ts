@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const drop = {
-  name: 'rlDrop_db3a2d2c',
-  sha1: 'db3a2d2c1534809f9ab097abd0b1e3ff5ad579cf',
+  name: 'rlDrop_4762a384',
+  sha1: '4762a384432bc5cdc787e76531438943abd94c9a',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -30,20 +30,20 @@ local function count(k, job, sign)
 end
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 local function enter_state(k, id, job, state, at, now_ms)
   job.state, job.at = state, at
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
@@ -216,8 +216,8 @@ return 1
 } as const;
 
 export const finish = {
-  name: 'rlFinish_7f8e111e',
-  sha1: '7f8e111ecabca4bd2e7aedac78ef406e393d33bf',
+  name: 'rlFinish_e78d19d8',
+  sha1: 'e78d19d825b6590c21b6941da38d8278e23fd8f3',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -245,20 +245,20 @@ local function count(k, job, sign)
 end
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 local function enter_state(k, id, job, state, at, now_ms)
   job.state, job.at = state, at
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
@@ -326,8 +326,8 @@ return 1
 } as const;
 
 export const grant = {
-  name: 'rlGrant_b3113480',
-  sha1: 'b31134800dc179ac2479c34a51be65016b1a590d',
+  name: 'rlGrant_10d92d61',
+  sha1: '10d92d618da46720257940a7a586ffbf6a4a6fbc',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -355,20 +355,20 @@ local function count(k, job, sign)
 end
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 local function enter_state(k, id, job, state, at, now_ms)
   job.state, job.at = state, at
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
@@ -511,7 +511,9 @@ local lost = lost_at(k, now)
 local share = ARGV[10] ~= '' and load_bucket(k.share, 10, now, held, lost) or nil
 local bucket = share and load_bucket(k.bucket, 6, now, 0) or load_bucket(k.bucket, 6, now, held, lost)
 local pause, claim, claimed = tonumber(s[4] or 0), tonumber(s[5] or 0), tonumber(s[6] or 0)
+local MOST_LATE = 500
 local ids = {}
+local late = 0
 local look = 0
 local pay
 function pay(job)
@@ -541,7 +543,7 @@ function pay(job)
   redis.call('HDEL', k.state, 'claim', 'cp')
   return slot
 end
-while #ids < most do
+while #ids < most and late < MOST_LATE do
   look = now
   local id = redis.call('ZRANGE', k.wait, 0, 0)[1]
   if not id then
@@ -554,7 +556,7 @@ while #ids < most do
     redis.call('ZREM', k.pending, id)
   elseif is_late(job, now_ms) then
     change_state(k, id, job, 'x', now, now_ms)
-    ids[#ids + 1] = id
+    late = late + 1
   elseif pause > now then
     look = pause
     break
@@ -585,8 +587,8 @@ return reply
 } as const;
 
 export const pause = {
-  name: 'rlPause_f5e46f7a',
-  sha1: 'f5e46f7a402935a2f5947263153ce60e9730e180',
+  name: 'rlPause_448dbcda',
+  sha1: '448dbcdaad0a1a73ecba89c7c0f706e16202d00e',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -614,20 +616,20 @@ local function count(k, job, sign)
 end
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 local function enter_state(k, id, job, state, at, now_ms)
   job.state, job.at = state, at
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
@@ -700,8 +702,8 @@ return 1
 } as const;
 
 export const start = {
-  name: 'rlStart_3e225d4c',
-  sha1: '3e225d4cd0a4a5b00f6fc7a5afc0b0bb14e39d1e',
+  name: 'rlStart_d168af71',
+  sha1: 'd168af7129412ba0dea6c58c5d30a4dac8aa4062',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -729,20 +731,20 @@ local function count(k, job, sign)
 end
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 local function enter_state(k, id, job, state, at, now_ms)
   job.state, job.at = state, at
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
@@ -890,7 +892,7 @@ end
 local was, slot = job.state, job.at
 local first = was == 'w' or was == 'g' or was == 'x'
 local late = was == 'x' or (first and is_late(job, now_ms))
-if was == 'w' and not late then return { 0, now, job.deadline > 0 and job.deadline - now_ms + 1 or 0 } end
+if was == 'w' and not late then return { 0, now, 0 } end
 if not first then job.deadline = 0 end
 local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause')
 local held, in_flight = tonumber(s[1] or 0), tonumber(s[2] or 0) + tonumber(s[3] or 0)
@@ -935,13 +937,13 @@ elseif may_run then
   end
 end
 wait_turn(k, id, job, now, lane_record, channel)
-return answer(0, job.deadline > 0 and job.deadline - now_ms + 1 or 0)
+return answer(0, 0)
 `,
 } as const;
 
 export const submit = {
-  name: 'rlSubmit_b6a01764',
-  sha1: 'b6a01764b3638bd5bbc11e2a0246f3fae36f4fee',
+  name: 'rlSubmit_20f7353b',
+  sha1: '20f7353bb49f4a0e8597cd12746ffe6ead38e52c',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -969,20 +971,20 @@ local function count(k, job, sign)
 end
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 local function enter_state(k, id, job, state, at, now_ms)
   job.state, job.at = state, at
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
@@ -1169,8 +1171,8 @@ return { 1, now_ms, 0, 0 }
 } as const;
 
 export const tick = {
-  name: 'rlTick_ed58d71d',
-  sha1: 'ed58d71d42416f8e704dc67627272318e51c2fea',
+  name: 'rlTick_47a0082c',
+  sha1: '47a0082c59d3c4886c5602a02cdf1394b15b7719',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1188,7 +1190,7 @@ if lease == 0 then
     redis.call('PUBLISH', ARGV[6], 'lead')
   end
   redis.call('ZREM', KEYS[4], me .. '|' .. ARGV[4])
-  return { now, 0, 0, known }
+  return { now, 0, 0, known, 0 }
 end
 local epoch = redis.call('HGET', KEYS[5], 'epoch')
 if epoch ~= known and known ~= '' then redis.call('HSETNX', KEYS[5], 'lost', string.format('%.0f', now)) end
@@ -1202,9 +1204,11 @@ redis.call('PEXPIRE', KEYS[4], WORKER_LIFE_MS)
 local concurrency = 0
 local workers = redis.call('ZRANGE', KEYS[4], 0, -1)
 for i = 1, #workers do concurrency = concurrency + tonumber(string.match(workers[i], '|(%d+)$')) end
-if leader and leader ~= me then return { now, 0, concurrency, epoch } end
+if leader and leader ~= me then return { now, 0, concurrency, epoch, 0 } end
 redis.call('SET', KEYS[1], me, 'PX', lease)
-local reply = { now, leader and 1 or 2, concurrency, epoch }
+local late = redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now_ms - 1, 'LIMIT', 0, ARGV[7])
+local reply = { now, leader and 1 or 2, concurrency, epoch, #late }
+for i = 1, #late do reply[#reply + 1] = late[i] end
 local due = redis.call('ZRANGE', KEYS[2], 0, tonumber(ARGV[3]) - 1, 'WITHSCORES')
 for i = 1, #due, 2 do
   local record = redis.call('HGET', KEYS[3], due[i])

@@ -4,7 +4,7 @@ import { Queue, type ConnectionOptions } from 'bullmq';
 import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
 import { Channels } from './channels';
 import { Connections, type ConnectionSource } from './connections';
-import { InTime } from './in-time';
+import { endsWithin, InTime } from './in-time';
 import { JobResults } from './job-results';
 import { bucketNumbers, type LaneNumbers } from './lane';
 import { Lanes } from './lanes';
@@ -43,6 +43,8 @@ export interface OpenQueue {
 const DEFAULT_CONCURRENCY = 10;
 /** What one key may use of all that run at once, so that its slow jobs cannot fill everything. */
 const LANE_SHARE_OF_CONCURRENCY = 0.8;
+/** How long the start of the work waits for Redis. */
+const START_PATIENCE_MS = 2000;
 /** How long running jobs may take to end when the application closes. */
 const CLOSE_GRACE_MS = 10_000;
 
@@ -59,6 +61,8 @@ export function openQueue(
     'worker.concurrency',
     1,
   );
+  // What is wrong is to be found before a connection is opened.
+  const numbers = laneNumbers(options, around, place);
   const connections = new Connections(around.connection, place);
   const { redis, connected } = connections.commands();
   const names = new QueueNames(around.keyPrefix, options.name);
@@ -68,7 +72,7 @@ export function openQueue(
     names,
     startToleranceMs: bounds.startToleranceMs,
     key: options.key,
-    numbers: laneNumbers(options, around, place),
+    numbers,
     sharedBucket: around.policy && ((key) => connections.keyPrefix + around.policy!.bucket(key)),
   });
   // In a cluster, BullMQ's keys of a queue share a slot by the braces of their prefix.
@@ -146,6 +150,7 @@ export function openQueue(
         lanes,
         mostInFlight: mostInFlight(options),
         promote: (id) => promoter.promote(id),
+        promoteOnce: (id) => promoter.promoteOnce(id),
         takeOver: () => reconciler.takeOver(),
         onError: around.onError,
       });
@@ -163,10 +168,16 @@ export function openQueue(
         onError: around.onError,
       });
       working = { pacer, worker };
-      pacer.start();
+      // Not an outage yet: the connection is on its way. Without Redis the pacer tries until it is there.
+      await Promise.race([connected, patience()]);
+      await endsWithin(pacer.start(connected), around.timeoutMs);
       reconciler.start(() => pacer.leads);
     },
   };
+}
+
+function patience(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, START_PATIENCE_MS).unref());
 }
 
 function mostInFlight({ key, rate, policy }: RateLimitQueueOptions<never>) {

@@ -10,10 +10,11 @@ import {
 import { systemClock } from '../core/clock';
 import { StoreUnavailableError } from '../core/errors';
 import { endingText, type JobEnding } from './ending';
-import { ONE_TOKEN, pacedOptions } from './job-lane';
+import { ONE_TOKEN, pacedOptions, PARKED_MS } from './job-lane';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Pacing } from './pacing';
+import { endsWithin } from './in-time';
 import { wholeNumber } from './queue-options';
 
 /** What a processor gets beside the job. */
@@ -44,8 +45,6 @@ export interface PacedWorkerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A job without a deadline that is not due yet: BullMQ shall not come back to it by itself. */
-const FAR_MS = 24 * 3_600_000;
 /** Between two tries to ask whether a job may start, while Redis is away. */
 const ASK_AGAIN_MS = 200;
 /** After the grace time, for jobs that end when they are told to. */
@@ -117,7 +116,7 @@ export class PacedWorker {
       return;
     }
     if (verdict.kind === 'later') {
-      await this.#putBack(job, token, verdict.deadlineInMs);
+      await this.#putBack(job, token);
     }
     if (verdict.kind === 'cancelled') throw new UnrecoverableError('cancelled');
     await this.#finished(id, lane, false, { state: 'expired' });
@@ -141,10 +140,9 @@ export class PacedWorker {
     }
   }
 
-  /** Back to BullMQ's delayed jobs, until the pacer promotes it or its deadline comes. Never returns. */
-  async #putBack(job: Job, token: string, deadlineInMs: number): Promise<never> {
-    const inMs = deadlineInMs > 0 ? deadlineInMs : FAR_MS;
-    await job.moveToDelayed(systemClock.nowMs() + inMs, token);
+  /** Back to BullMQ's delayed jobs, until the pacer promotes it. Never returns. */
+  async #putBack(job: Job, token: string): Promise<never> {
+    await job.moveToDelayed(systemClock.nowMs() + PARKED_MS, token);
     throw new DelayedError('its turn has not come');
   }
 
@@ -154,7 +152,7 @@ export class PacedWorker {
     if (name === 'RetryKeyLater') {
       const ms = wholeNumber((error as { ms?: unknown }).ms, 'RetryKeyLater', 'ms', 0);
       await this.#options.pacing.pause(lane, ms, id);
-      return this.#putBack(job, token, 0).catch((delayed: unknown) => delayed);
+      return this.#putBack(job, token).catch((delayed: unknown) => delayed);
     }
     const moved = MOVED_BY_PROCESSOR.includes(name);
     const last = name === 'UnrecoverableError' || job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
@@ -170,16 +168,6 @@ export class PacedWorker {
     const kept = ending && { result: endingText(ending), ttlMs: resultTtlMs };
     await pacing.finish(id, lane, retry, kept).catch(onError);
   }
-}
-
-async function endsWithin(call: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const ended = await Promise.race([call.then(() => true), late]);
-  clearTimeout(timer);
-  return ended;
 }
 
 function sleep(ms: number): Promise<void> {

@@ -13,6 +13,9 @@ const LONGEST_SLEEP_MS = 200;
 const LOOK_AHEAD_US = 3000;
 const MOST_LANES = 64;
 const MOST_GRANTS = 32;
+/** Jobs past their deadline that are on their way to be told so; as many follow after a while. */
+const MOST_LATE = 16;
+const LATE_AGAIN_US = 10_000;
 /** After an error of Redis. */
 const RETRY_MS = 100;
 /** A lane that this process has no numbers for is left to others, and looked at again after this long. */
@@ -34,6 +37,8 @@ export interface PacerOptions {
   readonly mostInFlight: (concurrency: number) => number;
   /** Hands a job to the workers. Must not throw. */
   readonly promote: (id: string) => void;
+  /** The same for one that may be on its way already. */
+  readonly promoteOnce: (id: string) => void;
   /** Looks after what the leader before left half done. */
   readonly takeOver: () => Promise<void>;
   /** Told of errors of Redis; each is retried. */
@@ -48,6 +53,8 @@ export interface PacerOptions {
 export class Pacer {
   readonly #options: PacerOptions;
   #closing = false;
+  #close: () => void = () => undefined;
+  readonly #closed = new Promise<void>((resolve) => (this.#close = resolve));
   #stopped: Promise<void> | undefined;
   #wake: () => void = () => undefined;
   /** A wake-up came while a round was under way. */
@@ -70,18 +77,21 @@ export class Pacer {
     return this.#leads;
   }
 
-  /** Begins; Redis need not be there yet. */
-  start(): void {
+  /** Begins; resolves after the first look at the lanes, however it went. Redis need not be there yet. */
+  start(connected: Promise<void>): Promise<void> {
     const { channels, names } = this.#options;
     void channels.listen(names.wake, (message) => {
       if (this.#leads || message === LEAD) this.#wakeUp();
     });
-    this.#stopped = this.#loop();
+    return new Promise((looked) => {
+      this.#stopped = Promise.race([connected, this.#closed]).then(() => this.#loop(looked));
+    });
   }
 
   /** Grants nothing more, and gives the lease to whoever wants it. */
   async close(): Promise<void> {
     this.#closing = true;
+    this.#close();
     this.#wakeUp();
     await this.#stopped;
     this.#leads = false;
@@ -94,7 +104,7 @@ export class Pacer {
     this.#wake();
   }
 
-  async #loop(): Promise<void> {
+  async #loop(looked: () => void): Promise<void> {
     while (!this.#closing) {
       this.#woken = false;
       let sleepMs: number;
@@ -105,18 +115,20 @@ export class Pacer {
         this.#leads = false;
         sleepMs = RETRY_MS;
       }
+      looked();
       if (sleepMs > 0 && !this.#woken && !this.#closing) await this.#sleep(sleepMs);
     }
   }
 
   /** One look at everything that is due; returns how long nothing will be. */
   async #round(): Promise<number> {
-    const { pacing, id, concurrency, mostInFlight, takeOver, onError } = this.#options;
-    const tick = await pacing.tick(id, LEASE_MS, MOST_LANES, concurrency);
+    const { pacing, id, concurrency, mostInFlight, promoteOnce, takeOver, onError } = this.#options;
+    const tick = await pacing.tick(id, LEASE_MS, MOST_LANES, concurrency, MOST_LATE);
     this.#mostInFlight = mostInFlight(tick.concurrency);
     this.#leads = tick.leads;
     if (!tick.leads) return LONGEST_SLEEP_MS;
     if (tick.leadsNow) takeOver().catch(onError);
+    tick.late.forEach(promoteOnce);
     const horizonUs = tick.nowUs + LOOK_AHEAD_US;
     const looks = await Promise.all(
       tick.due.map(async (due) =>
@@ -125,7 +137,8 @@ export class Pacer {
     );
     // Of more lanes than are told, the next one is due no sooner than the last that was.
     const { atUs } = tick.due[MOST_LANES - 1] ?? { atUs: Infinity };
-    const soonestUs = Math.min(LONGEST_SLEEP_MS * US_PER_MS, atUs - tick.nowUs, ...looks);
+    const longestUs = tick.late.length < MOST_LATE ? LONGEST_SLEEP_MS * US_PER_MS : LATE_AGAIN_US;
+    const soonestUs = Math.min(longestUs, atUs - tick.nowUs, ...looks);
     return Math.max(0, Math.ceil((soonestUs - LOOK_AHEAD_US) / US_PER_MS));
   }
 

@@ -43,7 +43,7 @@ export type Submitted =
 /** What a job that was picked up is to do. */
 export type Verdict =
   | { readonly kind: 'run'; readonly afterUs: number }
-  | { readonly kind: 'later'; readonly deadlineInMs: number }
+  | { readonly kind: 'later' }
   | { readonly kind: 'expired' }
   | { readonly kind: 'cancelled' };
 
@@ -126,30 +126,34 @@ export class Pacing {
     leaseMs: number,
     mostLanes: number,
     concurrency: number,
+    mostLate = 0,
   ): Promise<{
     nowUs: number;
     leads: boolean;
     /** It did not lead before. */
     leadsNow: boolean;
     concurrency: number;
+    /** Jobs whose deadline has passed. */
+    late: string[];
     due: Due[];
   }> {
     const names = this.#names;
-    const [nowUs, leads, total, epoch, ...rest] = (await TICK.run(
+    const [nowUs, leads, total, epoch, lates, ...rest] = (await TICK.run(
       this.#client,
-      [names.lease, names.next, names.lanes, names.workers, names.meta],
-      [worker, leaseMs, mostLanes, concurrency, this.#epoch, names.wake],
-    )) as [number, number, number, string, ...(string | number)[]];
+      [names.lease, names.next, names.lanes, names.workers, names.meta, names.pending],
+      [worker, leaseMs, mostLanes, concurrency, this.#epoch, names.wake, mostLate],
+    )) as [number, number, number, string, number, ...(string | number)[]];
     this.#epoch = epoch;
     const due: Due[] = [];
-    for (let i = 0; i < rest.length; i += 3) {
+    for (let i = lates; i < rest.length; i += 3) {
       due.push({
         lane: rest[i] as string,
         atUs: Number(rest[i + 1]),
         record: rest[i + 2] as string,
       });
     }
-    return { nowUs, leads: leads > 0, leadsNow: leads === 2, concurrency: total, due };
+    const late = rest.slice(0, lates) as string[];
+    return { nowUs, leads: leads > 0, leadsNow: leads === 2, concurrency: total, late, due };
   }
 
   /** Pays for the heads of a lane. Returns whose turn it is, and when to look again (0 = nobody waits). */
@@ -194,7 +198,7 @@ export class Pacing {
       ],
     )) as [number, number, number];
     if (verdict === 1) return { kind: 'run', afterUs: value };
-    if (verdict === 0) return { kind: 'later', deadlineInMs: value };
+    if (verdict === 0) return { kind: 'later' };
     return { kind: verdict === 2 ? 'expired' : 'cancelled' };
   }
 

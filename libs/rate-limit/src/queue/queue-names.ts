@@ -3,7 +3,7 @@
 /** Names what a queue keeps in Redis beside BullMQ's own keys. */
 export class QueueNames {
   readonly #base: string;
-  /** Jobs that wait, all lanes, by when they were last looked at. */
+  /** Jobs that wait, all lanes, by their deadline. */
   readonly pending: string;
   /** Jobs that are on their way or run, by when they were last looked at. */
   readonly open: string;

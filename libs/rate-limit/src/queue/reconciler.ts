@@ -1,6 +1,8 @@
-// Heals what crashes and other tools leave: places held by jobs that are gone, grants that nobody promoted.
+// Heals what crashes and other tools leave: places held by jobs that are gone, grants that nobody promoted, jobs
+// that wait in BullMQ and in no line.
 import type { JobState, Queue } from 'bullmq';
 import { systemClock } from '../core/clock';
+import { PARKED_MS } from './job-lane';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Pacing } from './pacing';
@@ -14,6 +16,11 @@ const EVERY_MS = 2000;
 const SETTLED_MS = 2000;
 const MOST_OPEN = 200;
 const MOST_PENDING = 5000;
+const MOST_PARKED = 1000;
+/** Jobs without a line that are handed to the workers at a time, who put them into theirs. */
+const MOST_STRAYS = 32;
+/** BullMQ's score of a delayed job is its time in ms, times this. */
+const SCORES_PER_MS = 0x1000;
 /** Jobs that one EXISTS asks for. */
 const CHUNK = 1000;
 /** A bound that was reached is looked through again after so many times what the last look took. */
@@ -51,6 +58,8 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #settledMs: number;
   readonly #looks = new Map<string, Look>();
+  /** How far the walks through pending and through parked jobs have come. */
+  readonly #walked = { pending: 0, parked: 0 };
   #timer: NodeJS.Timeout | undefined;
   #pass: Promise<void> = Promise.resolve();
 
@@ -71,18 +80,16 @@ export class Reconciler {
     await this.#pass;
   }
 
-  /** One pass over the entries that were not looked at for longest. */
+  /** One pass over some of everything. */
   async pass(): Promise<void> {
     const { redis, names } = this.#options;
     const nowMs = await this.#nowMs();
     const settled = nowMs - this.#settledMs;
-    const [open, pending] = await Promise.all([
-      redis.zrangebyscore(names.open, '-inf', settled, 'LIMIT', 0, MOST_OPEN),
-      redis.zrangebyscore(names.pending, '-inf', settled, 'LIMIT', 0, MOST_PENDING),
-    ]);
+    const open = await redis.zrangebyscore(names.open, '-inf', settled, 'LIMIT', 0, MOST_OPEN);
     await Promise.all([
       this.#mendOpen(open, nowMs),
-      this.#freePending(pending, nowMs),
+      this.freePlaces(undefined),
+      this.#pickUpStrays(nowMs),
       redis.zremrangebyscore(names.adding, '-inf', settled),
     ]);
   }
@@ -103,8 +110,8 @@ export class Reconciler {
   }
 
   /**
-   * Frees the places of jobs that are gone: of a lane, or of those in the queue that were not looked
-   * at for longest. Returns whether there were some.
+   * Frees the places of jobs that are gone: of a lane, or of some of the queue, at each call of others.
+   * Returns whether there were some.
    */
   async freePlaces(lane: Lane | undefined): Promise<boolean> {
     const which = lane === undefined ? 'queue' : `lane ${lane.token}`;
@@ -129,32 +136,38 @@ export class Reconciler {
 
   async #lookThrough(lane: Lane | undefined): Promise<number> {
     const { redis, names } = this.#options;
-    const nowMs = await this.#nowMs();
     const ids =
       lane === undefined
-        ? await redis.zrange(names.pending, 0, MOST_PENDING - 1)
+        ? await this.#walk('pending', names.pending, MOST_PENDING)
         : await redis.zrange(lane.keys[1], 0, -1);
-    return this.#freePending(ids, lane === undefined ? nowMs : undefined);
+    const gone = await this.#gone(ids);
+    if (gone.length === 0) return 0;
+    const nowMs = await this.#nowMs();
+    const adding = await redis.zrangebyscore(names.adding, nowMs - this.#settledMs, '+inf');
+    const onTheirWay = new Set(adding);
+    return this.#drop(gone.filter((id) => !onTheirWay.has(id)));
   }
 
-  /** @param lookedAtMs is noted of those that stay; left out where the order of looks is another's */
-  async #freePending(ids: readonly string[], lookedAtMs: number | undefined): Promise<number> {
-    const { redis, names } = this.#options;
-    if (ids.length === 0) return 0;
-    const gone = await this.#gone(ids);
-    const nowMs = await this.#nowMs();
-    const onTheirWay =
-      gone.length === 0
-        ? []
-        : await redis.zrangebyscore(names.adding, nowMs - this.#settledMs, '+inf');
-    const free = gone.filter((id) => !onTheirWay.includes(id));
-    await this.#drop(free);
-    const freed = new Set(free);
-    const left = ids.filter((id) => !freed.has(id));
-    if (lookedAtMs !== undefined && left.length > 0) {
-      await redis.zadd(names.pending, 'XX', ...left.flatMap((id) => [lookedAtMs, id]));
-    }
-    return free.length;
+  /** The next members of a sorted set, from the start again after the last ones. */
+  async #walk(which: 'pending' | 'parked', key: string, most: number): Promise<string[]> {
+    const from = this.#walked[which];
+    const ids = await this.#options.redis.zrange(key, from, from + most - 1);
+    this.#walked[which] = ids.length < most ? 0 : from + most;
+    return ids;
+  }
+
+  /** Jobs that wait in BullMQ without a place in a line: our keys were lost, or renamed. */
+  async #pickUpStrays(nowMs: number): Promise<void> {
+    const { redis, names, queue, promoter } = this.#options;
+    const delayed = queue.toKey('delayed');
+    const ids = await this.#walk('parked', delayed, MOST_PARKED);
+    if (ids.length === 0) return;
+    const records = await redis.hmget(names.jobs, ...ids);
+    const strays = ids.filter((_, i) => records[i] === null).slice(0, MOST_STRAYS);
+    const scores = await Promise.all(strays.map((id) => redis.zscore(delayed, id)));
+    // One that is due sooner waits for its back-off, and needs no place yet.
+    const parked = (nowMs + PARKED_MS / 2) * SCORES_PER_MS;
+    strays.filter((_, i) => Number(scores[i]) > parked).forEach((id) => promoter.promoteOnce(id));
   }
 
   async #mendOpen(ids: readonly string[], nowMs: number): Promise<void> {
@@ -193,7 +206,8 @@ export class Reconciler {
     return gone;
   }
 
-  async #drop(ids: readonly string[]): Promise<void> {
+  /** Returns how many there were to drop. */
+  async #drop(ids: readonly string[]): Promise<number> {
     for (let at = 0; at < ids.length; at += CHUNK) {
       const kept = await this.#kept(ids.slice(at, at + CHUNK));
       await Promise.all(
@@ -203,6 +217,7 @@ export class Reconciler {
         }),
       );
     }
+    return ids.length;
   }
 
   async #laneOf(token: string): Promise<Lane | undefined> {

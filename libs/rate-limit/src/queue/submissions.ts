@@ -10,8 +10,7 @@ import {
 import { storeError } from '../store/redis/redis-errors';
 import { endingText } from './ending';
 import { InTime } from './in-time';
-import { checkedJob, type PacedJobOptions } from './job-lane';
-import type { Lane } from './lane';
+import { checkedJob, PARKED_MS, type PacedJobOptions } from './job-lane';
 import type { Pacing, Submission, Submitted } from './pacing';
 import type { QueueNames } from './queue-names';
 import type { QueueBounds } from './queue-options';
@@ -137,7 +136,7 @@ export class Submissions {
   }
 
   async #add(
-    { lane, cost, maxWaitMs }: Submission,
+    { lane, cost }: Submission,
     answer: Accepted,
     data: unknown,
     job: JobsOptions,
@@ -147,8 +146,7 @@ export class Submissions {
       ...job,
       jobId: answer.id,
       timestamp: answer.nowMs,
-      // BullMQ's delay is the deadline; the pacer promotes the job when its turn comes.
-      delay: answer.atOnce ? 0 : maxWaitMs + 1,
+      delay: answer.atOnce ? 0 : PARKED_MS,
       rateLimit: { lane: lane.token, cost, record: lane.record },
     };
     await queue.add(name, data, options);

@@ -57,8 +57,8 @@ export function logScripts(told: (entry: Partial<ScriptLog>) => void): void {
           ],
         }),
       ...(name === 'grant' &&
-        answer.length > 4 && {
-          grants: [{ atUs: answer[0], lane: first, ids: answer.slice(4).map(String) }],
+        answer.length > 2 && {
+          grants: [{ atUs: answer[0], lane: first, ids: answer.slice(2).map(String) }],
         }),
     });
     return reply;

@@ -4,7 +4,7 @@ import { parseLimit } from '../../src/core/limit';
 import type { RateLimitQueueOptions } from '../../src/queue/queue-options';
 import { openQueue, type OpenQueue } from '../../src/queue/open-queue';
 import type { RateLimitedQueue } from '../../src/queue/rate-limited-queue';
-import type { Charge, Grants } from './queue-charges';
+import type { Charge, Grants, ScriptLog } from './queue-charges';
 import type { ExactEnvelope } from './queue-envelope';
 import { type Start, StartRecorder } from './queue-recorder';
 import { queueParts, type QueueSetup } from './queue-setup';
@@ -19,6 +19,7 @@ export type FarmOptions = Partial<Omit<QueueSetup, 'options'>> &
 export interface Tally {
   readonly charges: readonly Charge[];
   readonly grants: readonly Grants[];
+  /** Pick-ups by workers, as the scripts saw them. */
   readonly pickUps: number;
 }
 
@@ -26,7 +27,7 @@ export class QueueFarm {
   readonly workers: QueueWorker[] = [];
   readonly errors: unknown[] = [];
   readonly #opened: OpenQueue[] = [];
-  readonly #gone: Tally[] = [];
+  readonly #gone: ScriptLog[] = [];
 
   private constructor(
     readonly setup: QueueSetup,
@@ -77,18 +78,18 @@ export class QueueFarm {
   async stopWorkers(): Promise<void> {
     const running = this.workers.filter((worker) => worker.running);
     const reports = await Promise.all(running.map((worker) => worker.close()));
-    for (const { log, pickUps } of reports) this.#gone.push({ ...log, pickUps });
+    this.#gone.push(...reports.map(({ log }) => log));
   }
 
   /** Everything that happened in workers that were not killed. */
   async tally(): Promise<Tally> {
     const running = this.workers.filter((worker) => worker.running);
     const reports = await Promise.all(running.map((worker) => worker.report()));
-    const all = [...this.#gone, ...reports.map(({ log, pickUps }) => ({ ...log, pickUps }))];
+    const all = [...this.#gone, ...reports.map(({ log }) => log)];
     return {
       charges: all.flatMap(({ charges }) => charges).sort((a, b) => a.ranAtUs - b.ranAtUs),
       grants: all.flatMap(({ grants }) => grants).sort((a, b) => a.atUs - b.atUs),
-      pickUps: all.reduce((sum, { pickUps }) => sum + pickUps, 0),
+      pickUps: all.reduce((sum, { calls }) => sum + (calls.start ?? 0), 0),
     };
   }
 

@@ -4,7 +4,7 @@ const { createServer } = require('node:http');
 
 let starts = [];
 const server = createServer((request, response) => {
-  const atMs = performance.now();
+  const atMs = performance.timeOrigin + performance.now();
   const url = new URL(request.url, 'http://recorder');
   if (request.method === 'POST') {
     starts.push({ atMs, ...Object.fromEntries(url.searchParams) });

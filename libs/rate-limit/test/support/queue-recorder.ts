@@ -4,13 +4,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** One call. `atMs` is the recorder's own clock; the rest is what the caller sent. */
+/** One call. `atMs` is the recorder's clock in epoch ms; the rest is what the caller sent. */
 export interface Start {
   readonly atMs: number;
   readonly n: string;
   readonly key: string;
   readonly pid: string;
   readonly attempt: string;
+  /** Pick-ups of the job so far, this one included. */
+  readonly picks: string;
 }
 
 export class StartRecorder {

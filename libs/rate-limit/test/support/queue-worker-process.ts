@@ -31,9 +31,9 @@ const config = JSON.parse(process.argv[2]) as WorkerConfig;
 const agent = new Agent({ keepAlive: true, maxSockets: 200 });
 const laters = new Map<number, number>();
 
-function told(work: Work, attempt: number): Promise<void> {
+function told(work: Work, attempt: number, picks: number): Promise<void> {
   if (config.recorder === undefined) return Promise.resolve();
-  const query = `n=${work.n}&key=${encodeURIComponent(work.key ?? '')}&pid=${process.pid}&attempt=${attempt}`;
+  const query = `n=${work.n}&key=${encodeURIComponent(work.key ?? '')}&pid=${process.pid}&attempt=${attempt}&picks=${picks}`;
   return new Promise((resolve, reject) => {
     request(`${config.recorder}/start?${query}`, { method: 'POST', agent }, (response) => {
       response.resume();
@@ -52,7 +52,6 @@ logScripts(({ charges = [], grants = [], calls = {} }) => {
     log.calls[name] = (log.calls[name] ?? 0) + count;
   }
 });
-let pickUps = 0;
 
 const { options, around } = queueParts(config, (error) =>
   process.send?.({ error: error instanceof Error ? `${error.name}: ${error.message}` : error }),
@@ -62,8 +61,7 @@ const queues = Array.from({ length: config.workers ?? 1 }, () => openQueue(optio
 const processor = {
   async process(job: { data: Work; attemptsMade: number; attemptsStarted: number }) {
     const { data: work } = job;
-    pickUps += job.attemptsStarted;
-    await told(work, job.attemptsMade + 1);
+    await told(work, job.attemptsMade + 1, job.attemptsStarted);
     const later = laters.get(work.n) ?? 0;
     if (later < (work.laterTimes ?? 0)) {
       laters.set(work.n, later + 1);
@@ -77,7 +75,7 @@ const processor = {
 const working = Promise.all(queues.map((open) => open.work(processor as never)));
 
 process.on('message', (message: 'log' | 'close') => {
-  if (message === 'log') process.send?.({ log, pickUps });
+  if (message === 'log') process.send?.({ log });
   if (message === 'close') void close();
 });
 process.on('SIGTERM', () => void close());
@@ -87,7 +85,7 @@ async function close() {
   const fromMs = performance.now();
   await Promise.all(queues.map(({ queue }) => queue.close()));
   agent.destroy();
-  process.send?.({ log, pickUps, closedInMs: performance.now() - fromMs });
+  process.send?.({ log, closedInMs: performance.now() - fromMs });
   // From here on nothing of ours may keep the process alive.
   process.removeAllListeners('disconnect');
   process.removeAllListeners('message');

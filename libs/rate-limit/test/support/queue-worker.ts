@@ -7,7 +7,6 @@ import type { WorkerConfig } from './queue-worker-process';
 
 interface Report {
   readonly log: ScriptLog;
-  readonly pickUps: number;
   readonly closedInMs?: number;
 }
 

@@ -3,7 +3,7 @@
 -- ARGV  1 lane, 2 most granted and not started, 3 most granted and running, 4 look ahead (µs), 5 most grants a call,
 --       6..9 bucket, 10..13 share of it (10 = '' without)
 -- Reply { now (µs), next look (µs; 0 = nobody waits), then the ids to start }
---       The ids include those that expired: their worker is told so at pick-up.
+--       Heads that expired leave the line; tick.lua has them told so.
 -- Of a bucket that direct callers use as well, the head's token is claimed ahead of time, as a debt: it makes them
 -- wait for it, or they would take every token before the queue gets one.
 -- @include store:lib/now
@@ -22,7 +22,9 @@ local lost = lost_at(k, now)
 local share = ARGV[10] ~= '' and load_bucket(k.share, 10, now, held, lost) or nil
 local bucket = share and load_bucket(k.bucket, 6, now, 0) or load_bucket(k.bucket, 6, now, held, lost)
 local pause, claim, claimed = tonumber(s[4] or 0), tonumber(s[5] or 0), tonumber(s[6] or 0)
+local MOST_LATE = 500
 local ids = {}
+local late = 0
 local look = 0
 
 -- The slot of the head in µs; or nil, and when to look again.
@@ -56,7 +58,7 @@ function pay(job)
   return slot
 end
 
-while #ids < most do
+while #ids < most and late < MOST_LATE do
   look = now
   local id = redis.call('ZRANGE', k.wait, 0, 0)[1]
   if not id then
@@ -69,7 +71,7 @@ while #ids < most do
     redis.call('ZREM', k.pending, id)
   elseif is_late(job, now_ms) then
     change_state(k, id, job, 'x', now, now_ms)
-    ids[#ids + 1] = id
+    late = late + 1
   elseif pause > now then
     look = pause
     break

@@ -4,8 +4,7 @@
 -- ARGV  1 id, 2 lane, 3 cost (thousandths), 4 most running, 5 wake channel, 6 lane record,
 --       7 what the result of a cancelled job starts with, 8..11 bucket, 12..15 share of it (12 = '' without)
 -- Reply { verdict, now (µs), value }
---       verdict 1 run, after `value` µs · 0 not yet, it waits its turn; `value` ms until its deadline (0 = none)
---       · 2 expired · 3 cancelled
+--       verdict 1 run, after `value` µs · 0 not yet, it waits its turn · 2 expired · 3 cancelled
 -- @include store:lib/now
 -- @include lib/lane
 -- @include lib/lane_keys
@@ -28,7 +27,7 @@ local was, slot = job.state, job.at
 -- A deadline is about the first start only.
 local first = was == 'w' or was == 'g' or was == 'x'
 local late = was == 'x' or (first and is_late(job, now_ms))
-if was == 'w' and not late then return { 0, now, job.deadline > 0 and job.deadline - now_ms + 1 or 0 } end
+if was == 'w' and not late then return { 0, now, 0 } end
 if not first then job.deadline = 0 end
 
 local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause')
@@ -78,4 +77,4 @@ elseif may_run then
   end
 end
 wait_turn(k, id, job, now, lane_record, channel)
-return answer(0, job.deadline > 0 and job.deadline - now_ms + 1 or 0)
+return answer(0, 0)

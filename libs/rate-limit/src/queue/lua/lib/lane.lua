@@ -14,10 +14,8 @@ end
 -- Takes the job out of its state: the counter, and the order of waiting where it stands in it.
 local function leave_state(k, id, job)
   count(k, job, -1)
-  if job.state == 'w' then
-    redis.call('ZREM', k.wait, id)
-    redis.call('ZREM', k.pending, id)
-  end
+  if job.state == 'w' then redis.call('ZREM', k.wait, id) end
+  if job.state == 'w' or job.state == 'x' then redis.call('ZREM', k.pending, id) end
 end
 
 -- Puts the job into a state. `at` in µs, `now_ms` for the reconciler's index.
@@ -26,10 +24,13 @@ local function enter_state(k, id, job, state, at, now_ms)
   count(k, job, 1)
   if state == 'w' then
     redis.call('ZADD', k.wait, job.seq, id)
-    redis.call('ZADD', k.pending, now_ms, id)
     redis.call('ZREM', k.open, id)
   else
     redis.call('ZADD', k.open, now_ms, id)
+  end
+  -- By deadline: the pacer takes those that are late out of here, some at a time.
+  if state == 'w' or state == 'x' then
+    redis.call('ZADD', k.pending, job.deadline > 0 and job.deadline or '+inf', id)
   end
   redis.call('HSET', k.jobs, id, format_record(job))
 end
