@@ -1,0 +1,129 @@
+// What the limiter asks of Redis, in Redis' own words.
+import { Redis } from 'ioredis';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseLimit } from '../../src/core/limit';
+import type { RateLimiter } from '../../src/limiter/rate-limiter';
+import { RedisStore } from '../../src/store/redis/redis-store';
+import { limiterOver } from '../support/limiter';
+import { commandCounts, forgetCommands } from '../support/redis-commands';
+import { RedisServer } from '../support/redis-server';
+
+const policies = {
+  ip: { rate: 0.001, capacity: 100 },
+  account: { rate: 0.001, capacity: 100 },
+  route: { rate: 0.001, capacity: 3 },
+};
+const all = Object.keys(policies).map((limit) => ({ key: 'alice', limit }));
+
+let server: RedisServer;
+let redis: Redis;
+let admin: Redis;
+let limiter: RateLimiter;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  redis = new Redis(server.url);
+  admin = new Redis(server.url);
+  limiter = limiterOver(new RedisStore(redis, { giveUpAfterMs: 250 }), { policies });
+  await limiter.consume('warm up', 'ip');
+  await limiter.peek('warm up', 'ip');
+  await forgetCommands(admin);
+});
+afterEach(async () => {
+  redis.disconnect();
+  await admin.flushall();
+  admin.disconnect();
+});
+
+it('a request with three limits is one EVALSHA: one GET and one SET a limit, and TIME once', async () => {
+  expect((await limiter.consumeAll(all)).allowed).toBe(true);
+  expect(await commandCounts(admin)).toEqual({ evalsha: 1, time: 1, get: 3, set: 3 });
+});
+
+it('a refusal of one of three limits is one EVALSHA that writes nothing, and leaves the others untouched', async () => {
+  for (let i = 0; i < 3; i++) await limiter.consumeAll(all);
+  await forgetCommands(admin);
+  const { allowed, decisions, binding } = await limiter.consumeAll(all);
+  expect([allowed, binding.policy]).toEqual([false, 'route']);
+  expect(await commandCounts(admin)).toEqual({ evalsha: 1, time: 1, get: 3 });
+  expect(decisions.map(({ remaining }) => remaining)).toEqual([97, 97, 0]);
+  for (const limit of ['ip', 'account']) {
+    expect((await limiter.getInfo('alice', limit))?.available).toBe(97);
+  }
+});
+
+it('a storm of refusals writes nothing at all', async () => {
+  for (let i = 0; i < 3; i++) await limiter.consume('bob', 'route');
+  const [key] = await admin.keys('*:route:route:bob');
+  const before = [await admin.getBuffer(key), await admin.pexpiretime(key)];
+  await forgetCommands(admin);
+  await Promise.all(Array.from({ length: 500 }, () => limiter.consume('bob', 'route')));
+  expect(await commandCounts(admin)).toEqual({ evalsha: 500, time: 500, get: 500 });
+  expect([await admin.getBuffer(key), await admin.pexpiretime(key)]).toEqual(before);
+});
+
+it('peek and getInfo only read, and make no key', async () => {
+  await limiter.peek('new', 'ip');
+  await limiter.getInfo('new', 'ip');
+  expect(await commandCounts(admin)).toEqual({ evalsha: 2, time: 2, get: 2 });
+  expect(await admin.keys('*:new')).toEqual([]);
+});
+
+it('reset is a DEL', async () => {
+  await limiter.consume('alice', 'route', { cost: 3 });
+  await forgetCommands(admin);
+  await limiter.reset('alice', 'route');
+  expect(await commandCounts(admin)).toEqual({ del: 1 });
+  expect((await limiter.consume('alice', 'route', { cost: 3 })).allowed).toBe(true);
+});
+
+it('a script that the server forgot is sent whole once, and charged once', async () => {
+  await limiter.consume('alice', 'ip');
+  await admin.script('FLUSH');
+  await forgetCommands(admin);
+  const decisions = await Promise.all([1, 2, 3].map(() => limiter.consume('alice', 'ip')));
+  expect(decisions.map(({ remaining }) => remaining).sort((a, b) => a - b)).toEqual([96, 97, 98]);
+  const { evalsha, eval: whole } = await commandCounts(admin);
+  expect(evalsha + whole).toBeLessThanOrEqual(6);
+  await forgetCommands(admin);
+  await limiter.consume('alice', 'ip');
+  expect(await commandCounts(admin)).toMatchObject({ evalsha: 1 });
+});
+
+it('every key that a script touches is among its KEYS (B65)', async () => {
+  const watcher = admin.duplicate();
+  const monitor = await watcher.monitor();
+  const seen: { args: string[]; inside: boolean }[] = [];
+  monitor.on('monitor', (_time: string, args: string[], source: string) =>
+    seen.push({ args, inside: source === 'lua' }),
+  );
+  await limiter.consumeAll(all);
+  await limiter.consumeAll([...all, { key: 'alice', limit: 'route' }].slice(1));
+  await limiter.peek('alice', 'ip');
+  const store = new RedisStore(redis);
+  const limit = parseLimit({ rate: 1, capacity: 2 }, 'test');
+  const charge = { bucket: 'x', place: 'p', limit, price: limit.q, maxWaitUs: 1e6 };
+  const [{ startsAtUs = 0 }] = await store.take([charge]);
+  await store.giveBack([{ ...charge, startsAtUs }]);
+  // What the monitor tells comes on a connection of its own, a little later.
+  const last = () => seen.filter(({ args, inside }) => inside && args[1] === 'x').length;
+  for (let tries = 0; last() < 4 && tries < 200; tries++) await delay(10);
+  monitor.disconnect();
+  watcher.disconnect();
+  let declared: string[] = [];
+  let touched = 0;
+  const undeclared: string[] = [];
+  for (const { args, inside } of seen) {
+    const command = args[0].toLowerCase();
+    if (!inside) declared = command.startsWith('eval') ? args.slice(3, 3 + Number(args[2])) : [];
+    else if (command !== 'time') {
+      touched++;
+      if (!declared.includes(args[1])) undeclared.push(args[1]);
+    }
+  }
+  expect(undeclared).toEqual([]);
+  expect(touched).toBeGreaterThanOrEqual(3 + 3 + 2 + 2 + 1 + 2 + 2);
+});
