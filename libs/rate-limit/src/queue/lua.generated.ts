@@ -586,6 +586,143 @@ return reply
 `,
 } as const;
 
+export const look = {
+  name: 'rlLook_91a20287',
+  sha1: '91a202878b16a2bcd51cd66098f6697ca0a915ec',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function parse_record(text)
+  if not text then return nil end
+  local state, seq, cost, deadline, at, lane = string.match(text, '^(%a)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$')
+  if not state then return nil end
+  return { state = state, seq = tonumber(seq), cost = tonumber(cost), deadline = tonumber(deadline),
+    at = tonumber(at), lane = lane }
+end
+local function format_record(job)
+  return string.format('%s|%.0f|%.0f|%.0f|%.0f|%s', job.state, job.seq, job.cost, job.deadline, job.at, job.lane)
+end
+local function is_late(job, now_ms)
+  return job.deadline > 0 and now_ms > job.deadline
+end
+local function lane_keys(keys)
+  return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local function load_bucket(key, at, now, held, lost)
+  local q = tonumber(ARGV[at + 1])
+  local largest = tonumber(ARGV[at + 2])
+  local b = { key = key, n = tonumber(ARGV[at]), q = q, largest = largest, held = held, cap = largest - held * q,
+    fingerprint = tonumber(ARGV[at + 3]) }
+  local c, t, found = decode(redis.call('GET', key), q, b.cap, now, rescale)
+  if not found and lost then c, t = math.min(0, b.cap), lost end
+  b.c, b.t = refill(c, t, b.n, b.cap, now)
+  return b
+end
+local function lost_at(k, now)
+  local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
+  return tonumber(m[1]) or (not m[2] and now) or nil
+end
+local function wait_for(b, cost, ahead, now)
+  local price = math.min(cost * b.q, b.largest)
+  local _, wait = take(b.c - ahead * b.q, b.t, b.n, price, 0, now)
+  return wait
+end
+local function charge(b, cost)
+  b.c = math.max(-2251799813685248, b.c - cost * b.q)
+  b.changed = true
+end
+local function hold(b, cost)
+  b.held = b.held + cost
+  b.cap = b.cap - cost * b.q
+  b.changed = true
+end
+local function return_cost(b, cost, starts_at)
+  b.c = give_back(b.c, b.t, b.n, b.cap, cost * b.q, starts_at)
+  b.changed = true
+end
+local function save_bucket(b, now)
+  if not b or not b.changed then return end
+  local value = encode(b.fingerprint, b.c, b.t, b.q)
+  if b.held > 0 then
+    redis.call('SET', b.key, value)
+  elseif b.c >= b.cap then
+    redis.call('DEL', b.key)
+  else
+    redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
+  end
+end
+local function line_wait(bucket, share, cost, before, claim, claimed, now)
+  if before == 0 and claimed > 0 then return math.max(0, claim - now) end
+  local unpaid = math.max(0, before - claimed)
+  local wait = wait_for(bucket, cost, unpaid, now)
+  if share then wait = math.max(wait, wait_for(share, cost, unpaid, now)) end
+  return wait
+end
+local k = lane_keys(KEYS)
+local id = ARGV[1]
+local now = read_now(nil)
+local now_ms = math.floor(now / 1000)
+local job = parse_record(redis.call('HGET', k.jobs, id))
+if not job then return { '' } end
+if job.state ~= 'w' then return { job.state, now_ms, math.max(0, job.at - now), 0 } end
+local s = redis.call('HMGET', k.state, 'h', 'pause', 'claim', 'cp')
+local held, lost = tonumber(s[1] or 0), lost_at(k, now)
+local share = ARGV[6] ~= '' and load_bucket(k.share, 6, now, held, lost) or nil
+local bucket = share and load_bucket(k.bucket, 2, now, 0) or load_bucket(k.bucket, 2, now, held, lost)
+local position = redis.call('ZRANK', k.wait, id) or 0
+local pause = math.max(0, tonumber(s[2] or 0) - now)
+local wait = line_wait(bucket, share, job.cost, position * 1000, tonumber(s[3] or 0), tonumber(s[4] or 0), now)
+return { job.state, now_ms, wait + pause, position + 1 }
+`,
+} as const;
+
 export const pause = {
   name: 'rlPause_448dbcda',
   sha1: '448dbcdaad0a1a73ecba89c7c0f706e16202d00e',
@@ -942,8 +1079,8 @@ return answer(0, 0)
 } as const;
 
 export const submit = {
-  name: 'rlSubmit_20f7353b',
-  sha1: '20f7353bb49f4a0e8597cd12746ffe6ead38e52c',
+  name: 'rlSubmit_67932636',
+  sha1: '67932636b862669843acbf54675ad75d8d2efc95',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1116,6 +1253,13 @@ local function save_bucket(b, now)
     redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
 end
+local function line_wait(bucket, share, cost, before, claim, claimed, now)
+  if before == 0 and claimed > 0 then return math.max(0, claim - now) end
+  local unpaid = math.max(0, before - claimed)
+  local wait = wait_for(bucket, cost, unpaid, now)
+  if share then wait = math.max(wait, wait_for(share, cost, unpaid, now)) end
+  return wait
+end
 local k = lane_keys(KEYS)
 local id, lane, cost, max_wait = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local max_lane, max_total = tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -1124,15 +1268,14 @@ local now = read_now(nil)
 local now_ms = math.floor(now / 1000)
 local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
 local lost, paced = tonumber(m[1]), m[2]
-local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g')
+local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g', 'claim', 'cp')
 local ahead, held, granted = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[4] or 0)
 local pause = math.max(0, tonumber(s[3] or 0) - now)
+local claim, claimed = tonumber(s[5] or 0), tonumber(s[6] or 0)
 local share = ARGV[17] ~= '' and load_bucket(k.share, 17, now, held, lost) or nil
 local bucket = share and load_bucket(k.bucket, 13, now, 0) or load_bucket(k.bucket, 13, now, held, lost)
 local function start_in(own, before)
-  local wait = wait_for(bucket, own, before, now)
-  if share then wait = math.max(wait, wait_for(share, own, before, now)) end
-  return wait + pause
+  return line_wait(bucket, share, own, before, claim, claimed, now) + pause
 end
 if digest ~= '' then
   local known_id, known_digest = string.match(redis.call('GET', KEYS[11]) or '', '^([^|]*)|(.*)$')

@@ -1,12 +1,14 @@
 // Puts the parts of a queue together. Framework-free; the Nest module hands in what it knows.
 import { randomUUID } from 'node:crypto';
 import { Queue, type ConnectionOptions } from 'bullmq';
+import { keyToken } from '../core/bucket-key';
 import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
 import { Channels } from './channels';
 import { Connections, type ConnectionSource } from './connections';
 import { endsWithin, InTime } from './in-time';
 import { JobResults } from './job-results';
-import { bucketNumbers, type LaneNumbers } from './lane';
+import { JobStatuses } from './job-status';
+import { bucketNumbers, type Lane, type LaneNumbers, type LaneRecord } from './lane';
 import { Lanes } from './lanes';
 import { Pacer } from './pacer';
 import { PacedWorker, type JobProcessor } from './paced-worker';
@@ -34,6 +36,8 @@ export interface QueueSurroundings {
 export interface OpenQueue {
   readonly queue: RateLimitedQueue<never, never>;
   readonly lanes: Lanes;
+  /** The lane of jobs that pay a bucket of the module, all of it: for `deferTo`. */
+  laneOf(bucket: string, limit: ParsedLimit): Lane;
   /** Starts a worker and a pacer. Once. */
   work(processor: JobProcessor<never>): Promise<void>;
   /** Starts no more jobs and lets the running ones end, for a while. Submissions are still taken. */
@@ -125,6 +129,11 @@ export function openQueue(
   };
   return {
     lanes,
+    laneOf: (bucket, limit) => {
+      const numbers = { bucket: bucketNumbers(limit), share: bucketNumbers(limit) };
+      const record: LaneRecord = { bucket: connections.keyPrefix + bucket, numbers };
+      return lanes.fromRecord(keyToken(bucket), JSON.stringify(record));
+    },
     stopWorking,
     queue: new RateLimitedQueue({
       name: options.name,
@@ -134,6 +143,7 @@ export function openQueue(
       pacing,
       lanes,
       results,
+      statuses: new JobStatuses({ redis, names, lanes, results, queue }),
       reconciler,
       submissions,
       inTime,

@@ -12,6 +12,7 @@ import { costThousandths, shown } from '../core/limit';
 import { endingText } from './ending';
 import type { InTime } from './in-time';
 import type { JobResults, ResultOptions } from './job-results';
+import type { JobStatus, JobStatuses } from './job-status';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Pacing, Submission } from './pacing';
@@ -63,6 +64,7 @@ export interface RateLimitedQueueParts {
   readonly pacing: Pacing;
   readonly lanes: Lanes;
   readonly results: JobResults;
+  readonly statuses: JobStatuses;
   readonly reconciler: Reconciler;
   readonly submissions: Submissions;
   readonly inTime: InTime;
@@ -158,6 +160,19 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     };
   }
 
+  /** What a job does now; `undefined` for one that is not known, or was forgotten. */
+  async status(id: string): Promise<JobStatus<Result> | undefined> {
+    const { statuses, inTime } = this.#parts;
+    return inTime.call(() => statuses.of(id) as Promise<JobStatus<Result> | undefined>);
+  }
+
+  /** True when this line has a job, or its result, of this idempotency key. For `deferTo`. */
+  async knows(lane: Lane, idempotencyKey: string): Promise<boolean> {
+    const { statuses, names, inTime } = this.#parts;
+    const { entry } = idempotency(names, lane, idempotencyKey, '') as { entry: string };
+    return inTime.call(() => statuses.isKnown(entry));
+  }
+
   /** Jobs of this queue by what they do. */
   async counts(): Promise<QueueCounts> {
     const { queue, inTime } = this.#parts;
@@ -232,7 +247,8 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
   }
 
   #ticket({ id, nowMs, waitUs, position, known }: Accepted): Ticket<Result> {
-    return { ...this.ticket(id), startsAt: nowMs + Math.ceil(waitUs / 1000), position, known };
+    const startsInMs = Math.ceil(waitUs / 1000);
+    return { ...this.ticket(id), startsAt: nowMs + startsInMs, startsInMs, position, known };
   }
 
   async #cancel(id: string): Promise<boolean> {

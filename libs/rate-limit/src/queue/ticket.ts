@@ -11,6 +11,8 @@ export interface Ticket<Result = unknown> {
    * stays. Known at submit.
    */
   readonly startsAt: number;
+  /** The same in ms from the moment of its submission, for who does not trust its own clock. */
+  readonly startsInMs: number;
   /** Its place in its key's line; 0 = it may start at once. */
   readonly position: number;
   /** True when this idempotency key had been submitted before: the same job, no second place. */

@@ -13,6 +13,7 @@
 -- @include lib/lane
 -- @include lib/lane_keys
 -- @include lib/paced_bucket
+-- @include lib/line_wait
 
 local k = lane_keys(KEYS)
 local id, lane, cost, max_wait = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -23,16 +24,15 @@ local now_ms = math.floor(now / 1000)
 
 local m = redis.call('HMGET', k.meta, 'lost', 'epoch')
 local lost, paced = tonumber(m[1]), m[2]
-local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g')
+local s = redis.call('HMGET', k.state, 'wc', 'h', 'pause', 'g', 'claim', 'cp')
 local ahead, held, granted = tonumber(s[1] or 0), tonumber(s[2] or 0), tonumber(s[4] or 0)
 local pause = math.max(0, tonumber(s[3] or 0) - now)
+local claim, claimed = tonumber(s[5] or 0), tonumber(s[6] or 0)
 local share = ARGV[17] ~= '' and load_bucket(k.share, 17, now, held, lost) or nil
 local bucket = share and load_bucket(k.bucket, 13, now, 0) or load_bucket(k.bucket, 13, now, held, lost)
 
 local function start_in(own, before)
-  local wait = wait_for(bucket, own, before, now)
-  if share then wait = math.max(wait, wait_for(share, own, before, now)) end
-  return wait + pause
+  return line_wait(bucket, share, own, before, claim, claimed, now) + pause
 end
 
 if digest ~= '' then
