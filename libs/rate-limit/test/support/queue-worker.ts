@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import type { ScriptLog } from './queue-charges';
 import type { WorkerConfig } from './queue-worker-process';
 
-interface Report {
+/** What a worker process did so far. */
+export interface Report {
   readonly log: ScriptLog;
+  /** The longest that the process was late for a timer. */
+  readonly stallMs: number;
   readonly closedInMs?: number;
 }
 
