@@ -71,13 +71,15 @@ export class Submissions {
     if (job !== undefined || this.#parts.jobGiven) {
       checkedJob(queue, data, options, `queue ${name}: submit`);
     }
-    return inTime.call((gone) =>
-      this.#turns.run(() => {
-        // Its caller was told already: it never leaves this process.
-        if (gone()) throw tookTooLong(name);
-        return this.#submit(submission, data, options, gone);
-      }),
-    );
+    return this.#turns.run(async () => {
+      try {
+        return await inTime.call((gone) => this.#submit(submission, data, options, gone));
+      } catch (error) {
+        // Redis has answered nothing for so long: those behind need not find that out one after the other.
+        if (error instanceof StoreTimeoutError) this.#turns.failWaiting(error);
+        throw error;
+      }
+    });
   }
 
   /** Takes no more, and gives up what could not be taken back: the reconciler frees those places. */

@@ -2,7 +2,7 @@
 import { QueueEvents } from 'bullmq';
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
-import { QueueFullError } from 'nest-rate-limit/queue';
+import { QueueFullError } from '../../src/queue/queue-errors';
 import { QueueFarm } from '../support/queue-farm';
 import { noteFigures } from '../support/queue-figures';
 import type { Ticket } from '../../src/queue/ticket';
