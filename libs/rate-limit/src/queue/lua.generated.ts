@@ -216,8 +216,8 @@ return 1
 } as const;
 
 export const finish = {
-  name: 'rlFinish_e78d19d8',
-  sha1: 'e78d19d825b6590c21b6941da38d8278e23fd8f3',
+  name: 'rlFinish_7d12eff9',
+  sha1: '7d12eff9606b35d5e43603916f415500e1a09afd',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -315,10 +315,7 @@ if job then
     forget_job(k, id, job)
   end
 end
-if ARGV[5] ~= '' then
-  redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6])
-  redis.call('PUBLISH', ARGV[7], id)
-end
+if ARGV[5] ~= '' then redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6]) end
 unblock(k, lane, now, ARGV[3])
 tidy(k, lane, now)
 return 1

@@ -68,6 +68,12 @@ export class PacedWorker {
       prefix: prefix ?? worker.prefix,
     });
     this.#worker.on('error', options.onError);
+    // Not before BullMQ knows: who was told the result shall find the job ended. A lost message is made
+    // up for by those who wait: they look every so often.
+    const tell = (job?: Job) => {
+      if (job?.id !== undefined) options.pacing.tellEnded(job.id).catch(() => undefined);
+    };
+    this.#worker.on('completed', tell).on('failed', tell);
   }
 
   /** BullMQ's worker, for its events. */

@@ -207,16 +207,13 @@ export class Pacing {
     await FINISH.run(
       this.#client,
       [...lane.keys, this.#names.result(id)],
-      [
-        id,
-        lane.token,
-        this.#names.wake,
-        retry ? 'retry' : 'end',
-        ending.result,
-        ending.ttlMs,
-        this.#names.ended,
-      ],
+      [id, lane.token, this.#names.wake, retry ? 'retry' : 'end', ending.result, ending.ttlMs],
     );
+  }
+
+  /** Tells whoever waits for a job that it ended. */
+  async tellEnded(id: string): Promise<void> {
+    await this.#client.publish(this.#names.ended, id);
   }
 
   /** Takes a job that has not started out of its line. @param running also one that is said to run */
