@@ -77,15 +77,16 @@ export class Pacer {
     return this.#leads;
   }
 
-  /** Begins; resolves after the first look at the lanes, however it went. Redis need not be there yet. */
-  start(connected: Promise<void>): Promise<void> {
+  /** Begins; resolves when it listens and has looked at the lanes once. Redis need not be there yet. */
+  async start(connected: Promise<void>): Promise<void> {
     const { channels, names } = this.#options;
-    void channels.listen(names.wake, (message) => {
+    const listens = channels.listen(names.wake, (message) => {
       if (this.#leads || message === LEAD) this.#wakeUp();
     });
-    return new Promise((looked) => {
+    await new Promise<void>((looked) => {
       this.#stopped = Promise.race([connected, this.#closed]).then(() => this.#loop(looked));
     });
+    await listens;
   }
 
   /** Grants nothing more, and gives the lease to whoever wants it. */
