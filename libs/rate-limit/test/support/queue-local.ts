@@ -8,13 +8,11 @@ import type { FarmOptions } from './queue-farm';
 import { queueParts, type QueueSetup } from './queue-setup';
 import { sharedRedisUrl, uniquePrefix } from './redis-server';
 
-// The payload of a test is whatever it likes.
-export type Any = Record<string, never> | unknown;
 export type Process = (job: Job, context: ProcessContext) => unknown;
 
 /** A run of the processor. */
 export interface Run {
-  readonly data: Any;
+  readonly data: unknown;
   readonly atMs: number;
 }
 
@@ -69,7 +67,7 @@ export class LocalQueue {
   }
 
   /** What ran, in order. */
-  get ran(): Any[] {
+  get ran(): unknown[] {
     return this.runs.map(({ data }) => data);
   }
 
