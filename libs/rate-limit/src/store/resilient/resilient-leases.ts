@@ -51,6 +51,7 @@ export class ResilientLeases implements AnsweringLeases {
       const held = await this.calls.write(
         () => this.#ask(request, asked),
         async () => this.inner.hold({ ...probeOf(request), max: 1, leaseMs: 1 }),
+        ({ granted }) => granted,
       );
       if (held.granted) this.#local.hold({ ...request, ...NO_END, ...NO_BOUND });
       return { ...held, source: 'shared', degraded: false };

@@ -193,6 +193,23 @@ describe('ResilientStore', () => {
       expect(changes).toHaveLength(2);
     });
 
+    it('is told once of a store that is full, whatever refusals it still answers', async () => {
+      const drained = charge({ cost: 10 });
+      await take(drained);
+      const answer = shared.take.bind(shared);
+      jest.spyOn(shared, 'take').mockImplementation(async (charges) => {
+        const taken = await answer(charges);
+        // A refusal writes nothing, so a full Redis answers it.
+        if (taken[0].granted) throw new StoreUnavailableError('Redis is out: OOM');
+        return taken;
+      });
+      for (let i = 0; i < 5; i++) {
+        const fresh = [1, 2, 3].map((n) => take(charge({ bucket: `${i} ${n}` })));
+        await Promise.all([...fresh, take(drained)]);
+      }
+      expect(changes).toEqual(['Redis is out: OOM']);
+    });
+
     it('ends where the store refuses us: the next call hears it', async () => {
       await breakStore();
       shared.state = new StoreConfigurationError('NOAUTH');

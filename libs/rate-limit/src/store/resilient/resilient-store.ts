@@ -127,11 +127,15 @@ export class ResilientStore implements AnsweringStore {
   }
 
   #takeShared(charges: readonly ResilientCharge[]): Promise<readonly Outcome[]> {
-    return this.#calls.write(async () => {
-      const taken = await this.#inner.take(charges);
-      this.#local.follow(charges, taken);
-      return taken;
-    }, this.#probe(charges));
+    return this.#calls.write(
+      async () => {
+        const taken = await this.#inner.take(charges);
+        this.#local.follow(charges, taken);
+        return taken;
+      },
+      this.#probe(charges),
+      (taken) => taken.every(({ granted }) => granted),
+    );
   }
 
   /** A charge to a bucket of its own, which lives for milliseconds. */

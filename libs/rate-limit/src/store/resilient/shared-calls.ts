@@ -41,15 +41,16 @@ export class SharedCalls {
   }
 
   /**
-   * A call that writes. Only one that got its answer in time shows that the store works: a replica, or a full memory,
-   * answers reads.
+   * A call that writes. Only one that wrote, and had its answer in time, shows that the store works: a replica, or a
+   * full memory, answers what writes nothing.
    *
    * @param probe what looks, after too many failures, whether the store is back
+   * @param wrote whether a call with this result wrote: refusals do not
    * @throws StoreUnavailableError, StoreConfigurationError
    */
-  async write<T>(call: () => Promise<T>, probe: Probe): Promise<T> {
+  async write<T>(call: () => Promise<T>, probe: Probe, wrote: (result: T) => boolean): Promise<T> {
     const result = await this.read(call, probe);
-    this.#succeeded();
+    if (wrote(result)) this.#succeeded();
     return result;
   }
 
