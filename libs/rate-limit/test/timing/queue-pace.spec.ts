@@ -8,6 +8,8 @@ import { noteFigures } from '../support/queue-figures';
 import { RedisServer } from '../support/redis-server';
 
 const TOLERANCE_MS = 25;
+/** After a submission that kept the machine busy. */
+const SETTLE_MS = 500;
 /** `npm run soak:queue` runs the same at full length. */
 const FULL = process.env.QUEUE_SOAK === '1';
 
@@ -48,25 +50,33 @@ async function expectLawOne(timesMs: number[], rate: number, capacity: number) {
 
 describe('law 1: charges never run ahead of capacity + rate × time, starts by no more than the tolerance', () => {
   it.each([
-    { rate: 50, capacity: 10, jobs: FULL ? 1000 : 150, slow: 30, used: 0.98 },
-    // Half of what the machine can do; what it stalls beyond the capacity is lost. The soak asks for all of it.
-    { rate: 500, capacity: 10, jobs: FULL ? 3000 : 1200, slow: 200, used: FULL ? 0.97 : 0.5 },
-    { rate: 500, capacity: 100, jobs: FULL ? 3000 : 1200, slow: 200, used: FULL ? 0.98 : 0.5 },
-    { rate: 2, capacity: 2, jobs: FULL ? 20 : 7, slow: 3, used: 0.98 },
+    { rate: 50, capacity: 10, jobs: FULL ? 1000 : 150, slow: 30 },
+    { rate: 500, capacity: 10, jobs: FULL ? 3000 : 1800, slow: 200 },
+    { rate: 500, capacity: 100, jobs: FULL ? 3000 : 1800, slow: 200 },
+    { rate: 2, capacity: 2, jobs: FULL ? 20 : 7, slow: 3 },
   ])(
     'at $rate a second, capacity $capacity: 3 workers in 2 processes, a backlog of $jobs and jobs that trickle in',
-    async ({ rate, capacity, jobs, slow, used: leastUsed }) => {
+    async ({ rate, capacity, jobs, slow }) => {
       farm = await QueueFarm.create({ rate, capacity });
       await Promise.all([farm.work(1, { workers: 2 }), farm.work(1)]);
       await Promise.all([submitAll(jobs), trickle(slow, rate, jobs)]);
+      const submittedMs = performance.timeOrigin + performance.now();
       const starts = await farm.until(jobs + slow, 60_000);
       const timesMs = starts.map(({ atMs }) => atMs);
       await expectLawOne(timesMs, rate, capacity);
-      // Law 2: the backlog was worked off without a gap.
-      const tookMs = Math.max(...timesMs) - Math.min(...timesMs);
-      const used = (jobs + slow - capacity) / (tookMs / 1000) / rate;
-      noteFigures('law 2', { rate, capacity, used });
-      expect(used).toBeGreaterThanOrEqual(leastUsed);
+      // Law 2: the backlog is worked off without a gap. Judged from when the submitter no longer competes
+      // for the cores, and what piled up meanwhile has started.
+      const lastMs = Math.max(...timesMs);
+      const fromMs = submittedMs + SETTLE_MS;
+      const used = timesMs.filter((ms) => ms > fromMs).length / ((lastMs - fromMs) / 1000) / rate;
+      noteFigures('law 2', {
+        rate,
+        capacity,
+        used,
+        usedFromTheFirst:
+          (jobs + slow - capacity) / ((lastMs - Math.min(...timesMs)) / 1000) / rate,
+      });
+      expect(used).toBeGreaterThanOrEqual(0.98);
     },
     120_000,
   );
