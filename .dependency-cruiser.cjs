@@ -64,6 +64,7 @@ const floors = [
     path: 'testing/',
     uses: ['core/', 'store/', 'limiter/', 'nest/', 'testing/'],
     packages: ['@nestjs/testing', ...NEST_PACKAGES],
+    node: ['crypto', 'timers'],
   },
   // The main entry: nobody pays there for a peer of another entry.
   { name: 'index', path: 'index\\.ts$', uses: ['core/', 'store/', 'limiter/', 'http/', 'nest/'] },

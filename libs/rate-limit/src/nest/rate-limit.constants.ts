@@ -7,6 +7,8 @@ export const RATE_LIMIT_STORE = Symbol.for('nest-rate-limit:store');
 /** The store behind its deadline and failure policy. */
 export const ANSWERING_STORE = Symbol.for('nest-rate-limit:answering-store');
 export const POLICY_REGISTRY = Symbol.for('nest-rate-limit:policy-registry');
+/** The clock that calls are held by. */
+export const SCHEDULER = Symbol.for('nest-rate-limit:scheduler');
 export const LIMITER_EMITTER = Symbol.for('nest-rate-limit:events');
 
 /** Metadata: what `@RateLimit` recorded on a class or a method. */

@@ -1,6 +1,7 @@
 // Builds the parts of the limiter from the checked options. The one place that knows the store adapters.
 import { Logger, type Provider } from '@nestjs/common';
 import { bucketNamer } from '../core/bucket-key';
+import { systemClock } from '../core/clock';
 import { ConcurrencyLimiter } from '../limiter/concurrency-limiter';
 import { LimiterEmitter } from '../limiter/events';
 import { PolicyRegistry } from '../limiter/policy-registry';
@@ -22,6 +23,7 @@ import {
   POLICY_REGISTRY,
   RATE_LIMIT_OPTIONS,
   RATE_LIMIT_STORE,
+  SCHEDULER,
 } from './rate-limit.constants';
 import { RateLimitGuard } from './rate-limit.guard';
 import { MODULE_OPTIONS_TOKEN } from './rate-limit.module-definition';
@@ -54,6 +56,7 @@ export const rateLimitProviders: Provider[] = [
       new Planner(options, registry),
     inject: [RATE_LIMIT_OPTIONS, POLICY_REGISTRY],
   },
+  { provide: SCHEDULER, useValue: systemClock },
   { provide: LIMITER_EMITTER, useClass: LimiterEmitter },
   {
     provide: RATE_LIMIT_STORE,
@@ -118,7 +121,6 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
   return {
     source: store.source,
     leases: store.leases,
-    ...(store.giveBack && { giveBack: (grants) => store.giveBack?.(grants) }),
     take: (charges) => store.take(charges),
     peek: (charges) => store.peek(charges),
     giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),

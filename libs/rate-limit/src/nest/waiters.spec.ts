@@ -1,3 +1,4 @@
+import { systemClock } from '../core/clock';
 import { LimiterClosedError, TooManyWaitersError } from '../core/errors';
 import { Waiters, type Interruption } from './waiters';
 
@@ -12,7 +13,7 @@ describe('Waiters', () => {
     let nowMs = 0;
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const done = jest.fn();
-    void new Waiters().wait(10.2, never).then(done);
+    void new Waiters(systemClock).wait(10.2, never).then(done);
     nowMs = 10.1;
     jest.advanceTimersByTime(11);
     await turn();
@@ -25,14 +26,14 @@ describe('Waiters', () => {
   });
 
   it('does not wait for a moment that is there', async () => {
-    await new Waiters().wait(0, never);
+    await new Waiters(systemClock).wait(0, never);
     expect(jest.getTimerCount()).toBe(0);
   });
 
   it('waits longer than a timer of Node can', async () => {
     const done = jest.fn();
     const days = 50 * 86_400_000;
-    void new Waiters().wait(days, never).then(done);
+    void new Waiters(systemClock).wait(days, never).then(done);
     jest.advanceTimersByTime(days - 1);
     await turn();
     expect(done).not.toHaveBeenCalled();
@@ -44,7 +45,7 @@ describe('Waiters', () => {
   it('ends early by an interruption, whose listening ends with every wait', async () => {
     const stopped = jest.fn();
     let interrupt: (reason: Error) => void = () => undefined;
-    const waiters = new Waiters();
+    const waiters = new Waiters(systemClock);
     const waiting = waiters.wait(1000, (end) => {
       interrupt = end;
       return stopped;
@@ -61,7 +62,7 @@ describe('Waiters', () => {
 
   it('does not begin when it is interrupted at once', async () => {
     const stopped = jest.fn();
-    const waiting = new Waiters().wait(1000, (end) => {
+    const waiting = new Waiters(systemClock).wait(1000, (end) => {
       end(new Error('gone already'));
       return stopped;
     });
@@ -70,7 +71,7 @@ describe('Waiters', () => {
   });
 
   it('has room for a thousand', async () => {
-    const waiters = new Waiters();
+    const waiters = new Waiters(systemClock);
     const waiting = Array.from({ length: 1000 }, () => waiters.wait(5, never));
     expect(() => waiters.checkRoom()).toThrow(TooManyWaitersError);
     expect(() => void waiters.wait(5, never)).toThrow(TooManyWaitersError);
@@ -80,7 +81,7 @@ describe('Waiters', () => {
   });
 
   it('ends all waits when the application closes, and begins no more', async () => {
-    const waiters = new Waiters();
+    const waiters = new Waiters(systemClock);
     const waiting = waiters.wait(1000, never);
     waiters.beforeApplicationShutdown();
     await expect(waiting).rejects.toThrow(LimiterClosedError);

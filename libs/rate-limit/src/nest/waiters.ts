@@ -1,12 +1,11 @@
 // Calls that are held until their moment: how many, how long, and what ends a wait early.
-import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
-import { systemClock } from '../core/clock';
+import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
+import type { Scheduler } from '../core/clock';
 import { LimiterClosedError, TooManyWaitersError } from '../core/errors';
+import { SCHEDULER } from './rate-limit.constants';
 
 /** Calls of this process that wait at once: each holds a request, its connection and its memory. */
 const MOST_WAITERS = 1000;
-/** Node's timers count 32 bits. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Ends a wait from outside: calls `end` when it is to end, until the returned function is called. */
 export type Interruption = (end: (reason: Error) => void) => () => void;
@@ -16,6 +15,8 @@ export type Interruption = (end: (reason: Error) => void) => () => void;
 export class Waiters implements BeforeApplicationShutdown {
   readonly #waits = new Set<(reason: Error) => void>();
   #closed = false;
+
+  constructor(@Inject(SCHEDULER) private readonly clock: Scheduler) {}
 
   /** @throws TooManyWaitersError, LimiterClosedError when one more may not wait */
   checkRoom(): void {
@@ -34,10 +35,10 @@ export class Waiters implements BeforeApplicationShutdown {
   wait(ms: number, interruption: Interruption): Promise<void> {
     this.checkRoom();
     return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      const endsAtMs = systemClock.monotonicMs() + ms;
+      let callOff: (() => void) | undefined;
+      let stopListening: (() => void) | undefined = undefined;
       const leave = () => {
-        clearTimeout(timer);
+        callOff?.();
         stopListening?.();
         this.#waits.delete(end);
       };
@@ -45,25 +46,19 @@ export class Waiters implements BeforeApplicationShutdown {
         leave();
         reject(reason);
       };
-      const look = () => {
-        // Timers fire up to a millisecond early.
-        const leftMs = endsAtMs - systemClock.monotonicMs();
-        if (leftMs > 0) {
-          timer = setTimeout(look, Math.min(LONGEST_TIMER_MS, Math.ceil(leftMs))).unref();
-          return;
-        }
+      const begin = () => {
         leave();
         resolve();
       };
       this.#waits.add(end);
-      let stopListening: (() => void) | undefined = undefined;
       let interrupted = false;
       stopListening = interruption((reason) => {
         interrupted = true;
         end(reason);
       });
       if (interrupted) stopListening();
-      else look();
+      else if (ms > 0) callOff = this.clock.after(ms, begin);
+      else begin();
     });
   }
 

@@ -3,7 +3,7 @@
 import { costThousandths, parseLimit, type Limit } from '../core/limit';
 import type { Awaitable, BucketCharge, Outcome, RateLimitStore } from '../store/rate-limit-store';
 import { FakeClock } from './fake-clock';
-import { testRunner } from './test-runner';
+import { globalRunner, type TestRunner } from './test-runner';
 
 /** Makes the store under test. Its time is `clock`'s, so that nothing has to be waited for. */
 export type MakeStore = (clock: FakeClock) => Awaitable<RateLimitStore>;
@@ -14,19 +14,26 @@ const TOKEN = 1e6;
 const SECOND_US = 1e6;
 
 /**
- * Declares the tests of the store contract, with the `describe`, `it` and `expect` of Jest, or of
- * Vitest with `globals: true`. The bucket names they use are new in every test and share the hash
+ * Declares the tests of the store contract, with the `describe`, `it` and `expect` that are global in Jest and in
+ * Vitest with `globals: true`, or with those that are handed in. The bucket names they use are new in every test and share the hash
  * tag of their test, so the store may be one that others use.
  *
  * ```ts
  * storeContract('MyStore', (clock) => new MyStore({ now: () => clock.nowMs() }));
  * ```
  *
- * @param name shown in the report
+ * @param name shown in the report; may be left out
  * @param makeStore called once a test; the store is closed after it
+ * @param runner for a runner without globals: `{ describe, it, expect }`
+ * @throws Error where no runner is found
  */
-export function storeContract(name: string, makeStore: MakeStore): void {
-  const { describe, it, expect } = testRunner();
+export function storeContract(makeStore: MakeStore, runner?: TestRunner): void;
+export function storeContract(name: string, makeStore: MakeStore, runner?: TestRunner): void;
+export function storeContract(
+  ...given: [MakeStore, TestRunner?] | [string, MakeStore, TestRunner?]
+): void {
+  const [name, makeStore, runner] = isNamed(given) ? given : (['a store', ...given] as const);
+  const { describe, it, expect } = runner ?? globalRunner();
 
   async function withStore(test: (subject: Subject) => Promise<void>): Promise<void> {
     const clock = new FakeClock();
@@ -268,6 +275,12 @@ export function storeContract(name: string, makeStore: MakeStore): void {
       await s.store.reset([]);
     });
   });
+}
+
+function isNamed(
+  given: [MakeStore, TestRunner?] | [string, MakeStore, TestRunner?],
+): given is [string, MakeStore, TestRunner?] {
+  return typeof given[0] === 'string';
 }
 
 interface Asked {

@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { RedisStore } from '../../src/store/redis/redis-store';
-import { storeContract } from '../../src/testing';
+import { redisStoreOn, storeContract } from '../../src/testing';
 import { sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 
 let redis: Redis;
@@ -9,4 +8,4 @@ beforeAll(() => {
 });
 afterAll(() => redis.disconnect());
 
-storeContract('redis', (clock) => new RedisStore(redis, { nowMs: () => clock.nowMs() }));
+storeContract('redis', (clock) => redisStoreOn(clock, redis));

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import type { UnusedGrant } from '../../src/store/rate-limit-store';
 import { MemoryStore } from '../../src/store/memory/memory-store';
 import { RedisStore } from '../../src/store/redis/redis-store';
-import { FakeClock } from '../../src/testing';
+import { FakeClock, redisStoreOn } from '../../src/testing';
 import { sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 import { full, giveBack, levelAt, oracleLimit, take } from './oracle';
 import { credits } from './oracle-history';
@@ -35,7 +35,7 @@ it('the memory store, the Redis script and the oracle give back the same', async
       const clock = new FakeClock();
       const bucket = uniquePrefix();
       const memory = new MemoryStore({ clock });
-      const shared = new RedisStore(redis, { nowMs: () => clock.nowMs() });
+      const shared = redisStoreOn(clock, redis);
       const limits = oracleLimit(limit.n, limit.q, limit.capacity);
       const now = () => BigInt(clock.nowMs() * 1000);
       let held = full(limits, now());

@@ -4,8 +4,7 @@ import { Redis } from 'ioredis';
 import type { ParsedLimit } from '../../src/core/limit';
 import type { BucketCharge, Peeked } from '../../src/store/rate-limit-store';
 import { MemoryStore } from '../../src/store/memory/memory-store';
-import { RedisStore } from '../../src/store/redis/redis-store';
-import { FakeClock } from '../../src/testing';
+import { FakeClock, redisStoreOn } from '../../src/testing';
 import { sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 import { OracleStore, outcomeLine } from './oracle-store';
 import { anyLimit, charge, costWithin, everydayLimit, retryAfterMs } from './subject';
@@ -63,7 +62,7 @@ it('the memory store, the Redis scripts and the oracle give the same answers', a
       const clock = new FakeClock();
       const prefix = uniquePrefix();
       const memory = new MemoryStore({ clock });
-      const shared = new RedisStore(redis, { nowMs: () => clock.nowMs() });
+      const shared = redisStoreOn(clock, redis);
       const oracle = new OracleStore();
       const reset = async (buckets: readonly string[]) => {
         oracle.reset(buckets);
@@ -114,7 +113,7 @@ it('the memory store, the Redis scripts and the oracle give the same answers', a
 
 it('Redis keeps its promise: denied with r ms, denied at r − 1 and allowed at r', async () => {
   const clock = new FakeClock();
-  const store = new RedisStore(redis, { nowMs: () => clock.nowMs() });
+  const store = redisStoreOn(clock, redis);
   await fc.assert(
     fc.asyncProperty(anyLimit, fc.nat(1e9), async (limit, raw) => {
       const bucket = uniquePrefix();

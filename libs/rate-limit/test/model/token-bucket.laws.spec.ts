@@ -5,8 +5,7 @@ import { Redis } from 'ioredis';
 import { giveBack, refill, take, timeToFull } from '../../src/core/algorithms/token-bucket';
 import type { ParsedLimit } from '../../src/core/limit';
 import type { BucketCharge } from '../../src/store/rate-limit-store';
-import { RedisStore } from '../../src/store/redis/redis-store';
-import { FakeClock } from '../../src/testing';
+import { FakeClock, redisStoreOn } from '../../src/testing';
 import { sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 import {
   anyLimit,
@@ -353,9 +352,7 @@ describe('law 13, concurrency', () => {
     await fc.assert(
       fc.asyncProperty(everydayLimit, fc.nat(1e6), async (limit, raw) => {
         const clock = new FakeClock();
-        const stores = clients.map(
-          (client) => new RedisStore(client, { nowMs: () => clock.nowMs() }),
-        );
+        const stores = clients.map((client) => redisStoreOn(clock, client));
         const one = charge(
           limit,
           Math.max(costWithin(limit, raw), limit.capacityTokens / 100),
