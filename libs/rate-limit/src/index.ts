@@ -42,6 +42,11 @@ export type { ConcurrencyOptions } from './limiter/concurrency-limit';
 export type { WithConcurrencyOptions } from './limiter/concurrency-limiter';
 export { LimiterEmitter, type LimiterEvents } from './limiter/events';
 export type { PolicyBehaviour } from './limiter/policy';
+export type {
+  ConfigurationOptions,
+  ConfigureOptions,
+  PolicyConfiguration,
+} from './limiter/configurations';
 export type { BucketInfo, Charge, LimitRef } from './limiter/rate-limiter';
 export { ProblemException } from './nest/problem.exception';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
@@ -65,6 +70,11 @@ export { RateLimiterService } from './nest/rate-limiter.service';
 export type { RouteLimit, RouteLimitNumbers, RoutePolicy } from './nest/route-limit';
 export { SkipRateLimit } from './nest/skip-rate-limit.decorator';
 export type { Held } from './core/leases';
+export type {
+  Configuration,
+  ConfigurationStore,
+  ConfiguredLimit,
+} from './store/configuration-store';
 export type { LeaseStore, SlotRequest } from './store/lease-store';
 export { MemoryStore, type MemoryStoreOptions } from './store/memory/memory-store';
 export type {

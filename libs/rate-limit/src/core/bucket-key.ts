@@ -24,8 +24,14 @@ export interface BucketNamer {
 export interface BucketPlace {
   /** Unique for the policy and scope. */
   readonly name: string;
+  readonly policy: string;
   /** The bucket's name for one key, any string. */
   bucket(key: string): string;
+  /**
+   * The name of what was configured for one key: one for the policy in all its scopes, in the slot of
+   * the key's buckets, and never the name of a bucket.
+   */
+  configuration(key: string): string;
 }
 
 /**
@@ -76,20 +82,18 @@ export function bucketNamer(prefix: string, secret?: string): BucketNamer {
     place(policy, scope) {
       const start = `${prefix}:{`;
       const name = `${policy}:${escapedScope(scope)}`;
-      const middle = `}:${name}`;
+      const bucket = `}:${name}`;
+      // No bucket's name has this character there.
+      const configuration = `}!${policy}`;
       if (secret === undefined) {
-        return { name, bucket: (key) => `${start}${slotDigest(key)}${middle}:${keyToken(key)}` };
+        const named = (middle: string) => (key: string) =>
+          `${start}${slotDigest(key)}${middle}:${keyToken(key)}`;
+        return { name, policy, bucket: named(bucket), configuration: named(configuration) };
       }
-      return {
-        name,
-        bucket: (key) =>
-          start +
-          createHmac('sha256', secret)
-            .update(utf16(key))
-            .digest('base64url')
-            .slice(0, DIGEST_LENGTH) +
-          middle,
-      };
+      const digest = (key: string) =>
+        createHmac('sha256', secret).update(utf16(key)).digest('base64url').slice(0, DIGEST_LENGTH);
+      const named = (end: string) => (key: string) => start + digest(key) + end;
+      return { name, policy, bucket: named(bucket), configuration: named(configuration) };
     },
   };
 }

@@ -2,10 +2,13 @@
 import { strictest, type CombinedDecision, type Decision } from '../core/decision';
 import { msFromUsCeil } from '../core/duration';
 import { CostExceedsCapacityError, InvalidCostError, InvalidLimitError } from '../core/errors';
-import { shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
+import { type ParsedLimit, shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
 import type { Outcome } from '../store/rate-limit-store';
 import type { Answer, ResilientCharge } from '../store/resilient-port';
 import { priceOf, type ScopedPolicy } from './policy';
+
+/** Beside the decisions, which are plain data. */
+const limits = new WeakMap<Decision, ParsedLimit>();
 
 /** One charge, with everything about it settled. */
 export interface PreparedCharge {
@@ -37,6 +40,7 @@ export function bucketCharge(
   return {
     bucket: place.bucket(key),
     place: place.name,
+    configuration: place.configuration(key),
     limit,
     price,
     maxWaitUs,
@@ -87,22 +91,34 @@ export function merged(charges: readonly ResilientCharge[]): {
 /** The decision that an outcome means for a charge. */
 export function decision(
   { scoped: { policy }, key, cost }: PreparedCharge,
-  { granted, waitUs, credits, fullInUs }: Outcome,
+  { granted, waitUs, credits, fullInUs, limit = policy.limit }: Outcome,
   { source, degraded }: Answer,
 ): Decision {
-  const creditsPerToken = policy.limit.q * THOUSANDTHS_PER_TOKEN;
-  return {
+  if (waitUs === Infinity && !policy.shadow) {
+    throw new CostExceedsCapacityError(
+      `cost ${cost} is more than the capacity ${limit.capacityTokens} that is configured for this key under policy "${policy.name}": split the call`,
+    );
+  }
+  const creditsPerToken = limit.q * THOUSANDTHS_PER_TOKEN;
+  const decided: Decision = {
     allowed: granted,
     policy: policy.name,
     key,
     cost,
-    limit: policy.limit.limit,
+    limit: limit.limit,
     remaining: credits > 0 ? Math.floor(credits / creditsPerToken) : 0,
     retryAfterMs: granted ? 0 : msFromUsCeil(waitUs),
     resetAfterMs: msFromUsCeil(fullInUs),
     source,
     degraded,
   };
+  limits.set(decided, limit);
+  return decided;
+}
+
+/** The limit that a decision of this limiter was made by: the policy's own, or the configured one. */
+export function limitBehind(made: Decision): ParsedLimit | undefined {
+  return limits.get(made);
 }
 
 /** What the answer of a store means for charges. @param at which outcome each is part of */

@@ -8,6 +8,7 @@ import {
   parseConcurrency,
 } from './concurrency-limit';
 import {
+  DEFAULT_NAME,
   parsePolicy,
   scoped,
   type Policy,
@@ -38,6 +39,8 @@ export class PolicyRegistry {
   readonly #policies = new Map<string, ScopedPolicy>();
   readonly #places = new Map<string, BucketPlace>();
   readonly #inline = new WeakMap<Limit, Policy>();
+  readonly #names = new Set<string>([DEFAULT_NAME]);
+  readonly #tierNumbers: Readonly<Record<string, Limit>>;
   readonly #defaults: PolicyBehaviour;
 
   /** @throws InvalidLimitError naming option and value */
@@ -46,6 +49,7 @@ export class PolicyRegistry {
     private readonly namer: BucketNamer,
   ) {
     this.#defaults = options;
+    this.#tierNumbers = options.tiers ?? {};
     const { limit, policies = {}, tiers, defaultTier } = options;
     if (limit !== undefined)
       this.limit = this.inline(limit, {}, 'RateLimitModule: limit', APP_SCOPE);
@@ -85,6 +89,21 @@ export class PolicyRegistry {
 
   get policyNames(): string[] {
     return [...this.#policies.keys()];
+  }
+
+  /** Names of all policies that were met so far, those of handlers included. */
+  get knownNames(): string[] {
+    return [...this.#names];
+  }
+
+  /** The name of what is configured for a key under a policy, whatever the scope. */
+  configurationName(policy: string, key: string): string {
+    return this.namer.place(policy, APP_SCOPE).configuration(key);
+  }
+
+  /** The numbers of a tier as they were given. @throws UnknownPolicyError */
+  tierNumbers(tier: string): Limit {
+    return this.#tierNumbers[knownTier(tier, this.tiers?.names ?? [])];
   }
 
   /** @throws UnknownPolicyError listing the known names */
@@ -153,6 +172,7 @@ export class PolicyRegistry {
 
   #remember(policy: ScopedPolicy): ScopedPolicy {
     const { place } = policy;
+    if (this.#names.size < MOST_PLACES) this.#names.add(policy.policy.name);
     if (this.#places.size < MOST_PLACES) this.#places.set(place.name, place);
     return policy;
   }

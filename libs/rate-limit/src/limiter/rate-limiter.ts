@@ -7,6 +7,12 @@ import type { AnsweringStore } from '../store/resilient-port';
 import { bucketCharge, combined, decision, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
 import { hold, type Hold } from './hold';
+import {
+  Configurations,
+  type ConfigurationOptions,
+  type ConfigureOptions,
+  type PolicyConfiguration,
+} from './configurations';
 import type { PolicyRegistry } from './policy-registry';
 
 /** Which limit a call is about: numbers, the name of a policy, or a row of the tier table. */
@@ -42,6 +48,7 @@ export class RateLimiter {
   /** Typed events; see {@link LimiterEmitter}. */
   readonly events: LimiterEmitter;
   #closed = false;
+  readonly #configurations: Configurations;
 
   constructor(
     protected readonly store: AnsweringStore,
@@ -49,6 +56,7 @@ export class RateLimiter {
     events: LimiterEmitter,
   ) {
     this.events = events;
+    this.#configurations = new Configurations(store.configurations, registry);
   }
 
   /**
@@ -112,11 +120,58 @@ export class RateLimiter {
   ): Promise<BucketInfo | null> {
     const charge = this.#prepared({ ...options, key, limit });
     const { outcomes } = await this.store.peek([bucketCharge(charge)]);
-    const [{ known, held }] = outcomes;
+    const [{ known, held, limit: inForce = charge.scoped.policy.limit }] = outcomes;
     if (!known) return null;
-    const { q, rate, capacityTokens } = charge.scoped.policy.limit;
+    const { q, rate, capacityTokens } = inForce;
     const available = Math.max(0, Math.floor(held / (q * THOUSANDTHS_PER_TOKEN)));
     return { available, rate, capacity: capacityTokens };
+  }
+
+  /**
+   * Lets other numbers hold for `key` under a policy, in all scopes of it and in all instances: every charge made
+   * after this is decided by them, at no extra round trip. What is left of tokens carries over, up to the new
+   * capacity. A call may still cost no more than the policy's own capacity.
+   *
+   * @param limit numbers, or a row of the tier table as it is now
+   * @throws InvalidLimitError, UnknownPolicyError; nothing was changed
+   * @throws StoreUnavailableError without the shared store; while that is out, the policy's own numbers hold
+   */
+  async configure(
+    key: string,
+    limit: Limit | { tier: string },
+    options?: ConfigureOptions,
+  ): Promise<void> {
+    this.#check(key);
+    await this.#configurations.configure(key, limit, options);
+  }
+
+  /** Ends what was configured: the policy's own numbers hold again. Blocks stay. Nothing configured is no error. */
+  async clearConfiguration(key: string, options?: ConfigurationOptions): Promise<void> {
+    this.#check(key);
+    await this.#configurations.clear(key, options);
+  }
+
+  /** What is in force for `key`, blocks included, under the policies known in this process. */
+  async configurations(key: string): Promise<PolicyConfiguration[]> {
+    this.#check(key);
+    return this.#configurations.all(key);
+  }
+
+  /**
+   * Refuses everything of `key` under a policy, in all scopes of it, for `ms` from now, in place of a block that is
+   * there. The bucket fills meanwhile. Needs the shared store.
+   *
+   * @throws InvalidLimitError unless `ms` is positive and at most 100 years
+   */
+  async block(key: string, limit: LimitRef | undefined, ms: number): Promise<void> {
+    this.#check(key);
+    await this.#configurations.block(key, this.registry.resolve(limit).policy.name, ms);
+  }
+
+  /** Ends a block. None is no error. */
+  async unblock(key: string, limit?: LimitRef): Promise<void> {
+    this.#check(key);
+    await this.#configurations.unblock(key, this.registry.resolve(limit).policy.name);
   }
 
   /**

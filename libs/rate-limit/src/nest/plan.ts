@@ -1,5 +1,4 @@
 // The effective plan of a handler: what is charged for a call, with everything settled that can be before one.
-import type { WirePolicy } from '../http/limited-decision';
 import type { ScopedPolicy } from '../limiter/policy';
 import type { HandlerPlace } from './handler-place';
 import type { DeferTo, KeyResolver, OfCall } from './rate-limit.options';
@@ -7,7 +6,6 @@ import type { DeferTo, KeyResolver, OfCall } from './rate-limit.options';
 /** A limit for the callers of one tier, or for everybody. */
 export interface PlannedVariant {
   readonly scoped: ScopedPolicy;
-  readonly wire: WirePolicy;
   readonly key: KeyResolver;
   readonly cost: number | OfCall<number>;
   readonly skip: OfCall<boolean> | undefined;

@@ -1,7 +1,7 @@
 // Turns the declarations on a handler into its plan. Everything that can be wrong with them is found here.
 import type { Type } from '@nestjs/common';
 import { InvalidLimitError, UnknownPolicyError } from '../core/errors';
-import { ratePerSecond, shown, type Limit } from '../core/limit';
+import { shown, type Limit } from '../core/limit';
 import { byIp } from '../http/key-resolvers';
 import { DEFAULT_NAME, priceOf, type PolicyBehaviour, type ScopedPolicy } from '../limiter/policy';
 import { APP_SCOPE, type PolicyRegistry } from '../limiter/policy-registry';
@@ -168,9 +168,7 @@ export class Planner {
     const { cost = 1, key = this.options.key ?? byIp(), skip, onLimit = 'reject' } = options;
     const maxWaitMs = onLimit === 'wait' ? (options.maxWaitMs ?? 0) : 0;
     if (typeof cost === 'number') checkCost(cost, scoped, place);
-    const { limit, name } = scoped.policy;
-    const wire = { name, capacity: limit.capacityTokens, ratePerSecond: ratePerSecond(limit) };
-    return { scoped, wire, key, cost, skip, onLimit, maxWaitMs };
+    return { scoped, key, cost, skip, onLimit, maxWaitMs };
   }
 
   #named(name: string, place: string): void {

@@ -21,6 +21,7 @@ import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { HttpCaller, onDisconnect, setHeaders } from './transports/http-caller';
 import { Waiters } from './waiters';
+import { wirePolicy } from './wire-policy';
 
 /** Limits the calls that guards see. One for a registration of the module. */
 @Injectable()
@@ -181,7 +182,7 @@ export class RequestLimiter {
 
   #answer({ caller }: Call, { decisions }: CallRecord, admission: Admission): true {
     for (const { charge, decision } of admission.decisions) {
-      decisions.push({ decision, policy: charge.variant.wire });
+      decisions.push({ decision, policy: wirePolicy(decision, charge.scoped.policy) });
     }
     const headers = this.#headers(decisions);
     if (admission.allowed) {

@@ -16,6 +16,8 @@ export interface BucketState {
 export interface Level {
   readonly credits: number;
   readonly atUs: number;
+  /** µs from now in which nothing is granted. */
+  readonly blockedUs?: number;
 }
 
 /** The level at `nowUs`; nothing kept means full. */
@@ -33,10 +35,16 @@ export function levelOf(
 
 function outcome(
   { limit: { n, capacity }, price, maxWaitUs }: BucketCharge,
-  { credits, atUs }: Level,
+  { credits, atUs, blockedUs = 0 }: Level,
   nowUs: number,
 ): Outcome {
+  const fullInUs = timeToFull(credits, atUs, n, capacity, nowUs);
+  // The charge fits its own limit, but not the one that is configured.
+  if (price > capacity) return { granted: false, waitUs: Infinity, credits, fullInUs };
   const [granted, waitUs, left] = take(credits, atUs, n, price, maxWaitUs, nowUs);
+  if (blockedUs > 0) {
+    return { granted: false, waitUs: Math.max(waitUs, blockedUs), credits, fullInUs };
+  }
   return { granted, waitUs, credits: left, fullInUs: timeToFull(left, atUs, n, capacity, nowUs) };
 }
 

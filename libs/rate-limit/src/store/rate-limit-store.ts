@@ -1,5 +1,6 @@
 // The port: where buckets live. A store keeps them and applies the core's arithmetic atomically.
 import type { ParsedLimit } from '../core/limit';
+import type { ConfigurationStore } from './configuration-store';
 import type { LeaseStore } from './lease-store';
 
 /** A value now, or later. A store that can answer at once does so. */
@@ -11,6 +12,8 @@ export interface BucketCharge {
   readonly bucket: string;
   /** Names the policy and scope alone: what the bucket shares with those of other keys. */
   readonly place: string;
+  /** The name of what may be configured for it; left out, nothing can be. */
+  readonly configuration?: string;
   readonly limit: ParsedLimit;
   /** Credits to take: positive, at most `limit.capacity`. */
   readonly price: number;
@@ -22,7 +25,7 @@ export interface BucketCharge {
 export interface Outcome {
   /** This bucket would grant. It was charged only if every bucket of the call granted. */
   readonly granted: boolean;
-  /** µs until the cost is there; 0 = now. */
+  /** µs until the cost is there; 0 = now, Infinity = never: it is more than the configured capacity. */
   readonly waitUs: number;
   /** Credits after the call; negative is debt. */
   readonly credits: number;
@@ -33,6 +36,8 @@ export interface Outcome {
    * where the charge may wait (`maxWaitUs` above 0).
    */
   readonly startsAtUs?: number;
+  /** The limit that decided, where another one is configured than the charge's. The credits are of it. */
+  readonly limit?: ParsedLimit;
 }
 
 /** A charge that was granted and is not used. */
@@ -76,6 +81,8 @@ export interface RateLimitStore {
   giveBack?(grants: readonly UnusedGrant[]): Awaitable<void>;
   /** Forgets buckets: they are full again. Unknown ones are ignored. */
   reset(buckets: readonly string[]): Awaitable<void>;
+  /** For numbers and blocks that are set by hand. A store without it knows none. */
+  readonly configurations?: ConfigurationStore;
   /** For limits of what is in flight. A store without it can limit rates only. */
   readonly leases?: LeaseStore;
   /** Ends what the store itself opened. Further calls fail. */

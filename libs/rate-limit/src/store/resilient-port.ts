@@ -2,6 +2,7 @@
 import type { DecisionSource } from '../core/decision';
 import type { Held } from '../core/leases';
 import type { ParsedLimit } from '../core/limit';
+import type { ConfigurationStore } from './configuration-store';
 import type { SlotRequest } from './lease-store';
 import type {
   Awaitable,
@@ -68,6 +69,8 @@ export interface AnsweringStore {
   readonly takesBack: boolean;
   /** `undefined` for a store of somebody's own that has none. */
   readonly leases?: AnsweringLeases;
+  /** `undefined` for a store of somebody's own that has none. They need the shared store. */
+  readonly configurations?: ConfigurationStore;
   /**
    * @throws StoreUnavailableError when the store is out and one of the charges is `closed`, or costs
    *   more than its local share could ever let pass

@@ -38,9 +38,9 @@ afterEach(async () => {
   admin.disconnect();
 });
 
-it('a request with three limits is one EVALSHA: one GET and one SET a limit, and TIME once', async () => {
+it('a request with three limits is one EVALSHA: one MGET and one SET a limit, and TIME once', async () => {
   expect((await limiter.consumeAll(all)).allowed).toBe(true);
-  expect(await commandCounts(admin)).toEqual({ evalsha: 1, time: 1, get: 3, set: 3 });
+  expect(await commandCounts(admin)).toEqual({ evalsha: 1, time: 1, mget: 3, set: 3 });
 });
 
 it('a refusal of one of three limits is one EVALSHA that writes nothing, and leaves the others untouched', async () => {
@@ -48,7 +48,7 @@ it('a refusal of one of three limits is one EVALSHA that writes nothing, and lea
   await forgetCommands(admin);
   const { allowed, decisions, binding } = await limiter.consumeAll(all);
   expect([allowed, binding.policy]).toEqual([false, 'route']);
-  expect(await commandCounts(admin)).toEqual({ evalsha: 1, time: 1, get: 3 });
+  expect(await commandCounts(admin)).toEqual({ evalsha: 1, time: 1, mget: 3 });
   expect(decisions.map(({ remaining }) => remaining)).toEqual([97, 97, 0]);
   for (const limit of ['ip', 'account']) {
     expect((await limiter.getInfo('alice', limit))?.available).toBe(97);
@@ -61,14 +61,14 @@ it('a storm of refusals writes nothing at all', async () => {
   const before = [await admin.getBuffer(key), await admin.pexpiretime(key)];
   await forgetCommands(admin);
   await Promise.all(Array.from({ length: 500 }, () => limiter.consume('bob', 'route')));
-  expect(await commandCounts(admin)).toEqual({ evalsha: 500, time: 500, get: 500 });
+  expect(await commandCounts(admin)).toEqual({ evalsha: 500, time: 500, mget: 500 });
   expect([await admin.getBuffer(key), await admin.pexpiretime(key)]).toEqual(before);
 });
 
 it('peek and getInfo only read, and make no key', async () => {
   await limiter.peek('new', 'ip');
   await limiter.getInfo('new', 'ip');
-  expect(await commandCounts(admin)).toEqual({ evalsha: 2, time: 2, get: 2 });
+  expect(await commandCounts(admin)).toEqual({ evalsha: 2, time: 2, mget: 2 });
   expect(await admin.keys('*:new')).toEqual([]);
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { MemoryLeases } from '../../src/store/memory/memory-leases';
 import { RedisLeases } from '../../src/store/redis/redis-leases';
+import { usFromMs } from '../../src/core/duration';
 import { FakeClock } from '../../src/testing';
 import { sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 
@@ -69,7 +70,7 @@ it('memory, the Redis scripts and the definition say the same', async () => {
         const clock = new FakeClock();
         const slots = uniquePrefix();
         const memory = new MemoryLeases(clock);
-        const shared = new RedisLeases(redis, () => clock.nowMs());
+        const shared = new RedisLeases(redis, () => usFromMs(clock.nowMs()));
         const definition = new Definition();
         const said: unknown[] = [];
         const meant: unknown[] = [];
@@ -100,7 +101,7 @@ it('a new holder never makes more than the most', async () => {
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 80 }), async (history) => {
       const clock = new FakeClock();
       const slots = uniquePrefix();
-      const shared = new RedisLeases(redis, () => clock.nowMs());
+      const shared = new RedisLeases(redis, () => usFromMs(clock.nowMs()));
       const wrong: unknown[] = [];
       for (const each of history) {
         if (each.does === 'pass') clock.advance(each.ms);

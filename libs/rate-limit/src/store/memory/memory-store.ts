@@ -4,7 +4,7 @@ import { usFromMs } from '../../core/duration';
 import { InvalidLimitError } from '../../core/errors';
 import { shown } from '../../core/limit';
 import { systemClock, type Clock } from '../../core/clock';
-import { levelAfter, levelOf, peekOne, takeAll, type BucketState } from '../bucket';
+import { levelAfter, levelOf, peekOne, takeAll, type BucketState, type Level } from '../bucket';
 import type {
   BucketCharge,
   Outcome,
@@ -12,6 +12,8 @@ import type {
   RateLimitStore,
   UnusedGrant,
 } from '../rate-limit-store';
+import { type InForce, underLimit, underTheirLimits } from '../in-force';
+import { MemoryConfigurations } from './memory-configurations';
 import { MemoryLeases } from './memory-leases';
 
 /** Options of {@link MemoryStore}. */
@@ -43,6 +45,7 @@ const OVERFLOW = 'overflow:';
 export class MemoryStore implements RateLimitStore {
   readonly source = 'memory';
   readonly leases: MemoryLeases;
+  readonly configurations: MemoryConfigurations;
   readonly #maxBuckets: number;
   readonly #clock: Clock;
   readonly #buckets = new Map<string, KeptBucket>();
@@ -58,6 +61,7 @@ export class MemoryStore implements RateLimitStore {
     this.#maxBuckets = maxBuckets;
     this.#clock = clock;
     this.leases = new MemoryLeases(clock);
+    this.configurations = new MemoryConfigurations(clock);
   }
 
   /** Buckets kept now, full ones that were not swept yet included. */
@@ -65,10 +69,12 @@ export class MemoryStore implements RateLimitStore {
     return this.#buckets.size;
   }
 
-  take(charges: readonly BucketCharge[]): Outcome[] {
+  take(asked: readonly BucketCharge[]): Outcome[] {
     const nowUs = usFromMs(this.#clock.nowMs());
-    const names = this.#namesOf(charges, nowUs);
-    const levels = charges.map((charge, i) => levelOf(this.#buckets.get(names[i]), charge, nowUs));
+    const names = this.#namesOf(asked, nowUs);
+    const inForce = asked.map((charge) => this.#inForce(charge, nowUs));
+    const charges = asked.map((charge, i) => underLimit(charge, inForce[i]?.limit));
+    const levels = charges.map((charge, i) => this.#level(names[i], charge, nowUs, inForce[i]));
     const answers = takeAll(charges, levels, nowUs);
     const charged = answers.every(({ granted }) => granted);
     charges.forEach(({ limit }, i) => {
@@ -83,16 +89,18 @@ export class MemoryStore implements RateLimitStore {
         kept.fullAtUs = fullAtUs;
       }
     });
-    return answers;
+    return underTheirLimits(asked, charges, answers);
   }
 
-  peek(charges: readonly BucketCharge[]): Peeked[] {
+  peek(asked: readonly BucketCharge[]): Peeked[] {
     const nowUs = usFromMs(this.#clock.nowMs());
-    const names = this.#namesOf(charges, nowUs);
-    return charges.map((charge, i) => {
-      const level = levelOf(this.#buckets.get(names[i]), charge, nowUs);
-      return peekOne(charge, level, nowUs);
-    });
+    const names = this.#namesOf(asked, nowUs);
+    const inForce = asked.map((charge) => this.#inForce(charge, nowUs));
+    const charges = asked.map((charge, i) => underLimit(charge, inForce[i]?.limit));
+    const peeked = charges.map((charge, i) =>
+      peekOne(charge, this.#level(names[i], charge, nowUs, inForce[i]), nowUs),
+    );
+    return underTheirLimits(asked, charges, peeked);
   }
 
   /** Lowers a bucket to at most `credits`; never raises it. Does nothing where there is no room for it. */
@@ -107,7 +115,8 @@ export class MemoryStore implements RateLimitStore {
 
   giveBack(grants: readonly UnusedGrant[]): void {
     const nowUs = usFromMs(this.#clock.nowMs());
-    for (const grant of grants) {
+    for (const given of grants) {
+      const grant = underLimit(given, this.#inForce(given, nowUs)?.limit);
       const name = this.#nameOf(grant, nowUs);
       const kept = this.#buckets.get(name);
       // Not kept is full: nothing is missing.
@@ -121,6 +130,17 @@ export class MemoryStore implements RateLimitStore {
 
   reset(buckets: readonly string[]): void {
     for (const bucket of buckets) this.#buckets.delete(bucket);
+  }
+
+  #inForce({ configuration }: BucketCharge, nowUs: number): InForce | undefined {
+    return configuration === undefined
+      ? undefined
+      : this.configurations.inForce(configuration, nowUs);
+  }
+
+  #level(name: string, charge: BucketCharge, nowUs: number, inForce: InForce | undefined): Level {
+    const level = levelOf(this.#buckets.get(name), charge, nowUs);
+    return inForce === undefined ? level : { ...level, blockedUs: inForce.blockedUs };
   }
 
   /** Where each charge of a call is booked; no two at one place. */

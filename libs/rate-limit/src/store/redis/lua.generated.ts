@@ -1,8 +1,68 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
+export const configuration = {
+  name: 'rlConfiguration_46f66825',
+  sha1: '46f66825d35872c955d033a1e8ab9d90b762a0cf',
+  keys: 1,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+return { read_now(tonumber(ARGV[1])), redis.call('GET', KEYS[1]) }
+`,
+} as const;
+
+export const configure = {
+  name: 'rlConfigure_85f9c510',
+  sha1: '85f9c510caaa94712455e260cb652f29c31b1498',
+  keys: 1,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function configured(text, now)
+  if not text then return 0 end
+  local blocked, ends, n, q, cap, mark, json = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)\\n(.*)$')
+  if not blocked then return 0 end
+  blocked, ends, n = tonumber(blocked), tonumber(ends), tonumber(n)
+  if blocked <= now then blocked = 0 end
+  if n == 0 or (ends >= 0 and ends <= now) then return blocked end
+  return blocked, n, tonumber(q), tonumber(cap), tonumber(mark), ends, json
+end
+local given, half, lasts = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+if not (lasts >= 0 or (lasts == -1 and half == 'limit')) then return redis.error_reply('RATELIMIT time out of range') end
+local now = read_now(given)
+local blocked, n, q, cap, mark, ends, json = configured(redis.call('GET', KEYS[1]), now)
+local numbers = n and string.format('%.0f %.0f %.0f %.0f', n, q, cap, mark) or '0 0 0 0'
+local until_us = lasts > 0 and now + lasts or lasts
+if half == 'block' then
+  blocked = until_us
+elseif until_us == 0 then
+  n, numbers, ends, json = nil, '0 0 0 0', 0, ''
+else
+  n, numbers, ends, json = 1, ARGV[4], until_us, ARGV[5]
+end
+ends = n and ends or 0
+if blocked == 0 and not n then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
+local text = string.format('%.0f %.0f ', blocked, ends) .. numbers .. '\\n' .. (json or '')
+if ends == -1 then
+  redis.call('SET', KEYS[1], text)
+else
+  local ttl = math.ceil((math.max(blocked, ends) - now) / 1000) + (given and 3600000 or 2)
+  redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', ttl))
+end
+return 1
+`,
+} as const;
+
 export const giveBack = {
-  name: 'rlGiveBack_85ece5ec',
-  sha1: '85ece5ec250b2039983217afa087abc80a1b8cd0',
+  name: 'rlGiveBack_122baf74',
+  sha1: '122baf74be5a22af91be890f01c6e556a4c6d2a7',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -52,14 +112,29 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
+local function configured(text, now)
+  if not text then return 0 end
+  local blocked, ends, n, q, cap, mark, json = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)\\n(.*)$')
+  if not blocked then return 0 end
+  blocked, ends, n = tonumber(blocked), tonumber(ends), tonumber(n)
+  if blocked <= now then blocked = 0 end
+  if n == 0 or (ends >= 0 and ends <= now) then return blocked end
+  return blocked, n, tonumber(q), tonumber(cap), tonumber(mark), ends, json
+end
 local given = tonumber(ARGV[1])
 local now = read_now(given)
 local spare_ttl = given and 3600000 or 2
-for i = 1, #KEYS do
+local buckets = #KEYS / 2
+for i = 1, buckets do
   local a = 6 * i - 4
   local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local mark, price, starts_at = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
-  local c, t, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
+  if stored[2] then
+    local _, n2, q2, cap2, mark2 = configured(stored[2], now)
+    if n2 then n, q, cap, mark, price = n2, q2, cap2, mark2, price / q * q2 end
+  end
+  local c, t, found = decode(stored[1], q, cap, now, rescale)
   if found then
     c, t = refill(c, t, n, cap, now)
     c = give_back(c, t, n, cap, price, starts_at)
@@ -98,8 +173,8 @@ return { 1, held }
 } as const;
 
 export const peek = {
-  name: 'rlPeek_2ba3190d',
-  sha1: '2ba3190d08186a3b2d74f731a9af8a625998a965',
+  name: 'rlPeek_fb3596aa',
+  sha1: 'fb3596aaaa1f2f5a4a34707221aba767e0ba5a2e',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -149,15 +224,33 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
+local function configured(text, now)
+  if not text then return 0 end
+  local blocked, ends, n, q, cap, mark, json = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)\\n(.*)$')
+  if not blocked then return 0 end
+  blocked, ends, n = tonumber(blocked), tonumber(ends), tonumber(n)
+  if blocked <= now then blocked = 0 end
+  if n == 0 or (ends >= 0 and ends <= now) then return blocked end
+  return blocked, n, tonumber(q), tonumber(cap), tonumber(mark), ends, json
+end
 local now = read_now(tonumber(ARGV[1]))
-local reply = {}
-for i = 1, #KEYS do
+local buckets = #KEYS / 2
+local reply = { now }
+for i = 1, buckets do
   local a = 3 * i - 1
   local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-  local c, t = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
+  local text = ''
+  if stored[2] then
+    local blocked, n2, q2, cap2 = configured(stored[2], now)
+    if n2 then n, q, cap = n2, q2, cap2 end
+    if n2 or blocked > 0 then text = stored[2] end
+  end
+  local c, t = decode(stored[1], q, cap, now, rescale)
   c, t = refill(c, t, n, cap, now)
   reply[#reply + 1] = c
   reply[#reply + 1] = math.max(0, t - now)
+  reply[#reply + 1] = text
 end
 return reply
 `,
@@ -172,8 +265,8 @@ export const release = {
 } as const;
 
 export const take = {
-  name: 'rlTake_a9059fb8',
-  sha1: 'a9059fb8bc174bde53d9d1fd3cddfc80d903e804',
+  name: 'rlTake_19cdf7e2',
+  sha1: '19cdf7e29eb7eee6fad897766c4eae7512b80ded',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -223,35 +316,56 @@ end
 local function encode(fingerprint, c, t, q)
   return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
 end
+local function configured(text, now)
+  if not text then return 0 end
+  local blocked, ends, n, q, cap, mark, json = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)\\n(.*)$')
+  if not blocked then return 0 end
+  blocked, ends, n = tonumber(blocked), tonumber(ends), tonumber(n)
+  if blocked <= now then blocked = 0 end
+  if n == 0 or (ends >= 0 and ends <= now) then return blocked end
+  return blocked, n, tonumber(q), tonumber(cap), tonumber(mark), ends, json
+end
 local give_up_at, given = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = read_now(given)
 local now_ms = math.floor(now / 1000)
 if give_up_at and now_ms > give_up_at then return { now } end
 local spare_ttl = given and 3600000 or 2
+local buckets = #KEYS / 2
 local reply = { now }
-local skews = {}
-local level, at, unit, capacity, speed, mark, stored = {}, {}, {}, {}, {}, {}, {}
+local more = {}
+local level, at, unit, capacity, speed, mark, last = {}, {}, {}, {}, {}, {}, {}
 local granted, restarted = true, {}
-for i = 1, #KEYS do
+for i = 1, buckets do
   local a = 6 * i - 3
   local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local fingerprint, price, max_wait = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
   if not (price > 0 and price <= cap) then return redis.error_reply('RATELIMIT price out of range') end
-  local c, before, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
+  local blocked = 0
+  if stored[2] then
+    local n2, q2, cap2, mark2
+    blocked, n2, q2, cap2, mark2 = configured(stored[2], now)
+    if n2 then n, q, cap, fingerprint, price = n2, q2, cap2, mark2, price / q * q2 end
+    if n2 or blocked > 0 then
+      more[#more + 1] = -i
+      more[#more + 1] = stored[2]
+    end
+  end
+  local c, before, found = decode(stored[1], q, cap, now, rescale)
   local t
   c, t = refill(c, before, n, cap, now)
   if t < before then restarted[i] = true end
   reply[1 + i] = c
   if t > now then
-    skews[#skews + 1] = i
-    skews[#skews + 1] = t - now
+    more[#more + 1] = i
+    more[#more + 1] = t - now
   end
   local ok, _, left = take(c, t, n, price, max_wait, now)
-  if not ok then granted = false end
-  level[i], at[i], unit[i], capacity[i], speed[i], mark[i], stored[i] = left, t, q, cap, n, fingerprint, found
+  if not ok or price > cap or blocked > 0 then granted = false end
+  level[i], at[i], unit[i], capacity[i], speed[i], mark[i], last[i] = left, t, q, cap, n, fingerprint, found
 end
-for i = 1, #KEYS do
-  if granted or restarted[i] or (stored[i] and stored[i] ~= mark[i]) then
+for i = 1, buckets do
+  if granted or restarted[i] or (last[i] and last[i] ~= mark[i]) then
     local c = granted and level[i] or reply[1 + i]
     local ttl = math.ceil(time_to_full(c, at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
     if granted or restarted[i] then
@@ -261,7 +375,7 @@ for i = 1, #KEYS do
     end
   end
 end
-for i = 1, #skews do reply[#reply + 1] = skews[i] end
+for i = 1, #more do reply[#reply + 1] = more[i] end
 return reply
 `,
 } as const;

@@ -1,5 +1,5 @@
 // Slots as script calls. One sorted set a key; the server's clock decides.
-import { US_PER_MS, usFromMs } from '../../core/duration';
+import { US_PER_MS } from '../../core/duration';
 import type { Held } from '../../core/leases';
 import type { LeaseStore, SlotRequest } from '../lease-store';
 import type { RedisLike } from '../redis-like';
@@ -11,18 +11,17 @@ const RELEASE_SCRIPT = new RedisScript(scripts.release.lua);
 
 /** Slots in Redis, one truth for every process. One round trip a call. */
 export class RedisLeases implements LeaseStore {
-  /** @param nowMs for tests: the time that the scripts use instead of the server's */
+  /** @param givenUs the time for the scripts, for tests; '' = the server's */
   constructor(
     private readonly client: RedisLike,
-    private readonly nowMs?: () => number,
+    private readonly givenUs: () => number | '' = () => '',
   ) {}
 
   async hold({ slots, id, max, leaseMs }: SlotRequest): Promise<Held> {
-    const given = this.nowMs === undefined ? '' : usFromMs(this.nowMs());
     const reply = await HOLD_SCRIPT.run(
       this.client,
       [slots],
-      [id, max, leaseMs * US_PER_MS, given],
+      [id, max, leaseMs * US_PER_MS, this.givenUs()],
     );
     const [granted, inFlight] = (reply as unknown[]).map(Number);
     return { granted: granted === 1, inFlight };

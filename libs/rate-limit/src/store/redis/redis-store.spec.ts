@@ -9,12 +9,13 @@ const limit = parseLimit({ rate: 10, capacity: 20 }, 'test');
 const charge: BucketCharge = {
   bucket: 'rl:{x}:b',
   place: 'b',
+  configuration: 'rl:{x}!b',
   limit,
   price: 100_000,
   maxWaitUs: 0,
 };
 const SERVER_MS = 1_000_000_000_000;
-const GIVE_UP_AT = 3;
+const GIVE_UP_AT = 4;
 
 let nowMs: number;
 beforeEach(() => {
@@ -46,11 +47,12 @@ const gaveUp = () => [serverUs()];
 describe('RedisStore', () => {
   it('is one EVALSHA with every bucket in KEYS, and numbers only', async () => {
     const { calls, client } = clientOf(() => [serverUs(0), 2_000_000, 1_900_000]);
-    const other = { ...charge, bucket: 'rl:{x}:c', maxWaitUs: 5000 };
+    const other = { ...charge, bucket: 'rl:{x}:c', configuration: 'rl:{x}!c', maxWaitUs: 5000 };
     const outcomes = await new RedisStore(client).take([charge, other]);
     const numbers = [1, 100, 2_000_000, limit.fingerprint, 100_000];
+    const keys = ['rl:{x}:b', 'rl:{x}:c', 'rl:{x}!b', 'rl:{x}!c'];
     expect(calls).toEqual([
-      [scripts.take.sha1, 2, 'rl:{x}:b', 'rl:{x}:c', '', '', ...numbers, 0, ...numbers, 5000],
+      [scripts.take.sha1, 4, ...keys, '', '', ...numbers, 0, ...numbers, 5000],
     ]);
     expect(outcomes).toEqual([
       { granted: true, waitUs: 0, credits: 1_900_000, fullInUs: 100_000 },

@@ -3,6 +3,7 @@ import { systemClock } from '../../core/clock';
 import { StoreUnavailableError } from '../../core/errors';
 import { US_PER_MS, usFromMs } from '../../core/duration';
 import { peekOne, takeAll, type Level } from '../bucket';
+import { underLimit, underTheirLimits } from '../in-force';
 import type {
   BucketCharge,
   Outcome,
@@ -10,9 +11,11 @@ import type {
   RateLimitStore,
   UnusedGrant,
 } from '../rate-limit-store';
+import { inForce } from './configuration-text';
 import * as scripts from './lua.generated';
 import { storeError } from './redis-errors';
 import type { RedisLike } from '../redis-like';
+import { RedisConfigurations } from './redis-configurations';
 import { RedisLeases } from './redis-leases';
 import { RedisScript } from './redis-script';
 import { ServerClock } from './server-clock';
@@ -62,7 +65,8 @@ export function redisStoreAt(
 /** Buckets in Redis, one truth for every process. One round trip a call; the server's clock decides. */
 export class RedisStore implements RateLimitStore {
   readonly source = 'shared';
-  #leases: RedisLeases;
+  readonly leases: RedisLeases;
+  readonly configurations: RedisConfigurations;
   readonly #client: RedisLike;
   readonly #options: RedisStoreOptions;
   #nowMs: (() => number) | undefined;
@@ -70,24 +74,19 @@ export class RedisStore implements RateLimitStore {
   readonly #serverClock = new ServerClock(systemClock.nowMs() - systemClock.monotonicMs());
 
   static {
-    setTime = (store, nowMs) => {
-      store.#nowMs = nowMs;
-      store.#leases = new RedisLeases(store.#client, nowMs);
-    };
+    setTime = (store, nowMs) => (store.#nowMs = nowMs);
   }
 
   constructor(client: RedisLike, options: RedisStoreOptions = {}) {
     this.#client = client;
     this.#options = options;
-    this.#leases = new RedisLeases(client);
-  }
-
-  get leases(): RedisLeases {
-    return this.#leases;
+    const given = () => this.#givenUs();
+    this.leases = new RedisLeases(client, given);
+    this.configurations = new RedisConfigurations(client, given);
   }
 
   async take(charges: readonly BucketCharge[]): Promise<Outcome[]> {
-    const keys = charges.map(({ bucket }) => bucket);
+    const keys = keysOf(charges);
     const sentMs = systemClock.monotonicMs();
     const args: (string | number)[] = [this.#giveUpAt(sentMs), this.#givenUs()];
     for (const { limit, price, maxWaitUs } of charges) {
@@ -103,21 +102,29 @@ export class RedisStore implements RateLimitStore {
         throw new StoreUnavailableError('Redis answered after the deadline; nothing was charged');
       }
     }
-    return takeAll(charges, takeLevels(reply, charges.length), 0, reply[0]);
+    const { levels, charges: inForce } = taken(reply, charges);
+    return underTheirLimits(charges, inForce, takeAll(inForce, levels, 0, Number(reply[0])));
   }
 
   async peek(charges: readonly BucketCharge[]): Promise<Peeked[]> {
-    const keys = charges.map(({ bucket }) => bucket);
+    const keys = keysOf(charges);
     const args: (string | number)[] = [this.#givenUs()];
     for (const { limit } of charges) args.push(limit.n, limit.q, limit.capacity);
-    const reply = numbers(await PEEK_SCRIPT.run(this.#client, keys, args));
-    return charges.map((charge, i) =>
-      peekOne(charge, { credits: reply[2 * i], atUs: reply[2 * i + 1] }, 0),
+    const [now, ...reply] = (await PEEK_SCRIPT.run(this.#client, keys, args)) as unknown[];
+    const asked = charges.map((charge, i) => {
+      const { limit, blockedUs } = inForce(String(reply[3 * i + 2]), Number(now));
+      const level = { credits: Number(reply[3 * i]), atUs: Number(reply[3 * i + 1]), blockedUs };
+      return { charge: underLimit(charge, limit), level };
+    });
+    return underTheirLimits(
+      charges,
+      asked.map(({ charge }) => charge),
+      asked.map(({ charge, level }) => peekOne(charge, level, 0)),
     );
   }
 
   async giveBack(grants: readonly UnusedGrant[]): Promise<void> {
-    const keys = grants.map(({ bucket }) => bucket);
+    const keys = keysOf(grants);
     const args: (string | number)[] = [this.#givenUs()];
     for (const { limit, price, startsAtUs } of grants) {
       args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, price, startsAtUs);
@@ -138,10 +145,14 @@ export class RedisStore implements RateLimitStore {
     await this.#options.close?.();
   }
 
-  async #charged(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]> {
+  async #charged(keys: readonly string[], args: readonly (string | number)[]): Promise<unknown[]> {
     const sentMs = systemClock.monotonicMs();
-    const reply = numbers(await TAKE_SCRIPT.run(this.#client, keys, args));
-    this.#serverClock.read(Math.floor(reply[0] / US_PER_MS), sentMs, systemClock.monotonicMs());
+    const reply = (await TAKE_SCRIPT.run(this.#client, keys, args)) as unknown[];
+    this.#serverClock.read(
+      Math.floor(Number(reply[0]) / US_PER_MS),
+      sentMs,
+      systemClock.monotonicMs(),
+    );
     return reply;
   }
 
@@ -163,14 +174,32 @@ export class RedisStore implements RateLimitStore {
   }
 }
 
-/** Replies are integers, but a client may be set to hand them over as text. */
-function numbers(reply: unknown): number[] {
-  return (reply as unknown[]).map(Number);
+/** The buckets, and what may be configured for each: a bucket itself is never read as a configuration. */
+function keysOf(charges: readonly BucketCharge[]): string[] {
+  const names = charges.map(({ bucket }) => bucket);
+  return [...names, ...charges.map(({ bucket, configuration = bucket }) => configuration)];
 }
 
-/** The levels in a reply of the take script, in a time whose zero is the server's now. */
-function takeLevels(reply: readonly number[], buckets: number): Level[] {
-  const levels = reply.slice(1, 1 + buckets).map((credits) => ({ credits, atUs: 0 }));
-  for (let at = 1 + buckets; at < reply.length; at += 2) levels[reply[at] - 1].atUs = reply[at + 1];
-  return levels;
+/**
+ * The levels in a reply of the take script, in a time whose zero is the server's now, and the charges
+ * as they were decided. Replies are integers, but a client may be set to hand them over as text.
+ */
+function taken(
+  reply: readonly unknown[],
+  asked: readonly BucketCharge[],
+): { levels: Level[]; charges: readonly BucketCharge[] } {
+  const levels: Level[] = asked.map((_, i) => ({ credits: Number(reply[1 + i]), atUs: 0 }));
+  let charges = asked;
+  for (let at = 1 + asked.length; at < reply.length; at += 2) {
+    const which = Number(reply[at]);
+    const i = Math.abs(which) - 1;
+    if (which > 0) {
+      levels[i] = { ...levels[i], atUs: Number(reply[at + 1]) };
+    } else {
+      const { limit, blockedUs } = inForce(String(reply[at + 1]), Number(reply[0]));
+      levels[i] = { ...levels[i], blockedUs };
+      charges = charges.with(i, underLimit(charges[i], limit));
+    }
+  }
+  return { levels, charges };
 }

@@ -52,8 +52,8 @@ export class LocalBuckets {
   follow(charges: readonly ResilientCharge[], outcomes: readonly Outcome[]): void {
     charges.forEach((charge, i) => {
       if (!isLocal(charge)) return;
-      const { limit, localLimit } = charge;
-      this.store.lower(localCharge(charge), converted(outcomes[i].credits, limit, localLimit));
+      const { credits, limit = charge.limit } = outcomes[i];
+      this.store.lower(localCharge(charge), converted(credits, limit, charge.localLimit));
     });
   }
 

@@ -2,6 +2,7 @@
 import type { DecisionSource } from '../../core/decision';
 import { StoreUnavailableError } from '../../core/errors';
 import { parseLimit } from '../../core/limit';
+import type { ConfigurationStore } from '../configuration-store';
 import { MemoryStore, type MemoryStoreOptions } from '../memory/memory-store';
 import type { Awaitable, BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
 import type {
@@ -11,6 +12,7 @@ import type {
   UnusedResilientGrant,
 } from '../resilient-port';
 import { LocalBuckets } from './local-buckets';
+import { ResilientConfigurations } from './resilient-configurations';
 import { ResilientLeases } from './resilient-leases';
 import { type Probe, SharedCalls, type SharedCallsOptions } from './shared-calls';
 
@@ -33,11 +35,17 @@ export class ResilientStore implements AnsweringStore {
   readonly #local: LocalBuckets;
   /** `undefined` for a store of somebody's own that has none. */
   readonly leases: ResilientLeases | undefined;
+  readonly configurations: ConfigurationStore | undefined;
 
   constructor(inner: RateLimitStore, options: ResilientStoreOptions) {
     this.#inner = inner;
     this.#calls = new SharedCalls(options);
     this.#local = new LocalBuckets(new MemoryStore(options));
+    const { configurations, source } = inner;
+    this.configurations =
+      configurations && source === 'shared'
+        ? new ResilientConfigurations(configurations, this.#calls)
+        : configurations;
     this.leases =
       inner.leases && new ResilientLeases(inner.leases, inner.source, this.#calls, options.clock);
   }

@@ -1,5 +1,6 @@
 -- Gives back grants that nobody used.
 -- KEYS  1..B        buckets, of one slot; the same one may stand there again
+--       B+1..2B     what is configured for each
 -- ARGV  1           time in µs for tests; '' = the server's clock. TTLs are an hour longer then
 --       then 6 a bucket: n, q, capacity, fingerprint, price (credits), the time it was granted for (µs)
 -- Reply 1
@@ -7,15 +8,22 @@
 -- @include lib/now
 -- @include lib/token_bucket
 -- @include lib/bucket_value
+-- @include lib/configuration
 
 local given = tonumber(ARGV[1])
 local now = read_now(given)
 local spare_ttl = given and 3600000 or 2
-for i = 1, #KEYS do
+local buckets = #KEYS / 2
+for i = 1, buckets do
   local a = 6 * i - 4
   local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local mark, price, starts_at = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
-  local c, t, found = decode(redis.call('GET', KEYS[i]), q, cap, now, rescale)
+  local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
+  if stored[2] then
+    local _, n2, q2, cap2, mark2 = configured(stored[2], now)
+    if n2 then n, q, cap, mark, price = n2, q2, cap2, mark2, price / q * q2 end
+  end
+  local c, t, found = decode(stored[1], q, cap, now, rescale)
   if found then
     c, t = refill(c, t, n, cap, now)
     c = give_back(c, t, n, cap, price, starts_at)
