@@ -1,27 +1,18 @@
 // Waiting for jobs to end, from any process: a message tells that one did, the kept result tells how.
 import type { Queue } from 'bullmq';
 import { systemClock } from '../core/clock';
-import { InvalidLimitError, LimiterClosedError } from '../core/errors';
-import { shown } from '../core/limit';
+import { LimiterClosedError } from '../core/errors';
 import { Aborts } from './aborts';
 import type { Channels } from './channels';
 import { parseEnding, valueOf, type JobEnding } from './ending';
 import { ResultTimeoutError } from './queue-errors';
+import type { ResultOptions } from './queue-face';
 import type { QueueNames } from './queue-names';
 import type { QueueRedis } from './queue-redis';
+import { checkedTimeout } from './submission-checks';
 
-/** How long a result is waited for when nothing is said. */
-const DEFAULT_TIMEOUT_MS = 60_000;
 /** Messages may be lost with a connection: every so often it is looked. */
 const LOOK_EVERY_MS = 1000;
-
-/** Options of `ticket.result`. */
-export interface ResultOptions {
-  /** Milliseconds to wait, at least 0. @default 60_000 */
-  timeoutMs?: number;
-  /** Ends the wait with the signal's reason. The job goes on. */
-  signal?: AbortSignal;
-}
 
 interface Waiter {
   readonly endsAtMs: number;
@@ -68,15 +59,8 @@ export class JobResults {
    * The value of a job, as soon as there is one.
    * @throws ResultTimeoutError, JobFailedError, JobExpiredError, JobCancelledError, or the signal's reason
    */
-  async wait(
-    id: string,
-    { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: ResultOptions = {},
-  ): Promise<unknown> {
-    if (!(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
-      throw new InvalidLimitError(
-        `result: timeoutMs ${shown(timeoutMs)} is not a number of at least 0`,
-      );
-    }
+  async wait(id: string, { timeoutMs: asked, signal }: ResultOptions = {}): Promise<unknown> {
+    const timeoutMs = checkedTimeout(asked);
     if (this.#closed) throw new LimiterClosedError(`job ${id}: the queue is closed`);
     signal?.throwIfAborted();
     this.#listening ??= this.channels.listen(this.names.ended, (ended) => {

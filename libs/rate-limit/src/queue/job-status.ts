@@ -1,30 +1,15 @@
 // What a job does now, from the lanes first and from BullMQ where they do not know it.
 import type { Queue } from 'bullmq';
 import { RedisScript } from '../store/redis/redis-script';
-import type { JobEnding } from './ending';
 import type { JobResults } from './job-results';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import * as scripts from './lua.generated';
+import type { JobStatus } from './queue-face';
 import type { QueueNames } from './queue-names';
 import type { QueueRedis } from './queue-redis';
 
 const LOOK = new RedisScript(scripts.look.lua);
-
-/** What a job does. */
-export type JobStatus<Result = unknown> =
-  | {
-      readonly state: 'waiting';
-      /** When it will start, in epoch ms of Redis' clock; left out between two attempts. */
-      readonly startsAt?: number;
-      /** The same in ms from now. */
-      readonly startsInMs?: number;
-      /** Its place in its key's line, from 1; 0 = it starts now. */
-      readonly position?: number;
-    }
-  | { readonly state: 'active' }
-  | { readonly state: 'completed'; readonly value: Result }
-  | Exclude<JobEnding, { state: 'completed' }>;
 
 /** What statuses are found with. */
 export interface JobStatusesParts {

@@ -2,20 +2,21 @@
 import { randomUUID } from 'node:crypto';
 import { Queue, type ConnectionOptions } from 'bullmq';
 import { keyToken } from '../core/bucket-key';
-import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
+import type { ParsedLimit } from '../core/limit';
 import { Channels } from './channels';
 import { Connections, type ConnectionSource } from './connections';
 import { endsWithin, InTime } from './in-time';
 import { JobResults } from './job-results';
 import { JobStatuses } from './job-status';
-import { bucketNumbers, type Lane, type LaneNumbers, type LaneRecord } from './lane';
+import { bucketNumbers, type Lane, type LaneRecord } from './lane';
 import { Lanes } from './lanes';
 import { Pacer } from './pacer';
 import { PacedWorker, type JobProcessor } from './paced-worker';
 import { Pacing } from './pacing';
 import { Promoter } from './promoter';
+import { concurrencyOf, mostInFlight, queueLimits } from './queue-limits';
 import { QueueNames } from './queue-names';
-import { queueBounds, wholeNumber, type RateLimitQueueOptions } from './queue-options';
+import { queueBounds, type RateLimitQueueOptions } from './queue-options';
 import { RateLimitedQueue } from './rate-limited-queue';
 import { Reconciler } from './reconciler';
 import { Submissions } from './submissions';
@@ -44,9 +45,6 @@ export interface OpenQueue {
   stopWorking(): Promise<void>;
 }
 
-const DEFAULT_CONCURRENCY = 10;
-/** What one key may use of all that run at once, so that its slow jobs cannot fill everything. */
-const LANE_SHARE_OF_CONCURRENCY = 0.8;
 /** How long the start of the work waits for Redis. */
 const START_PATIENCE_MS = 2000;
 /** How long running jobs may take to end when the application closes. */
@@ -59,14 +57,13 @@ export function openQueue(
 ): OpenQueue {
   const place = `queue ${options.name}`;
   const bounds = queueBounds(options, place);
-  const concurrency = wholeNumber(
-    options.worker?.concurrency ?? DEFAULT_CONCURRENCY,
-    place,
-    'worker.concurrency',
-    1,
-  );
+  const concurrency = concurrencyOf(options, place);
   // What is wrong is to be found before a connection is opened.
-  const numbers = laneNumbers(options, around, place);
+  const limits = queueLimits(options, around.policy?.limit, place);
+  const numbers = limits && {
+    bucket: bucketNumbers(limits.limit),
+    share: limits.share && bucketNumbers(limits.share),
+  };
   const connections = new Connections(around.connection, place);
   const { redis, connected } = connections.commands();
   const names = new QueueNames(around.keyPrefix, options.name);
@@ -188,39 +185,4 @@ export function openQueue(
 
 function patience(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, START_PATIENCE_MS).unref());
-}
-
-function mostInFlight({ key, rate, policy }: RateLimitQueueOptions<never>) {
-  const hasManyLanes = key !== undefined || (rate === undefined && policy === undefined);
-  return (concurrency: number) =>
-    hasManyLanes
-      ? Math.max(1, Math.floor(concurrency * LANE_SHARE_OF_CONCURRENCY))
-      : Number.MAX_SAFE_INTEGER;
-}
-
-function laneNumbers(
-  options: RateLimitQueueOptions<never>,
-  { policy }: QueueSurroundings,
-  place: string,
-): LaneNumbers | undefined {
-  if (policy !== undefined) {
-    const share = shareOf(policy.limit, options.share ?? 0.5, place);
-    return { bucket: bucketNumbers(policy.limit), share: bucketNumbers(share) };
-  }
-  if (options.rate === undefined) return undefined;
-  const { rate, per, capacity, algorithm } = options;
-  const limit = parseLimit({ rate, per, capacity, algorithm } as Limit, place);
-  return { bucket: bucketNumbers(limit), share: undefined };
-}
-
-/** The part of a limit that queued work may use; a burst of one job is always left. */
-export function shareOf(limit: ParsedLimit, share: number, place: string): ParsedLimit {
-  return parseLimit(
-    {
-      rate: limit.rate * share,
-      per: limit.perMs,
-      capacity: Math.max(1, limit.capacityTokens * share),
-    },
-    `${place}: share ${share}`,
-  );
 }

@@ -1,52 +1,17 @@
 // The options of a queue, checked once. Framework-free.
 import type { ConnectionOptions, JobsOptions, WorkerOptions } from 'bullmq';
 import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
-import { shown, type Limit } from '../core/limit';
+import { shown } from '../core/limit';
+import type { PacedQueueOptions } from './queue-face';
 
 /** Options of one queue. `Data` is the payload of its jobs. */
-export interface RateLimitQueueOptions<Data = unknown> extends Partial<Limit> {
-  /** BullMQ's name of the queue; any text without a colon. */
-  name: string;
-  /**
-   * Pays the bucket of this policy of the module instead of numbers of its own: the bucket that the
-   * guard and the service use.
-   */
-  policy?: string;
-  /**
-   * The part of a shared bucket's rate that queued work may use: more than 0, at most 1. Direct
-   * callers keep the rest, and the queue gets this much under any direct load.
-   * @default 0.5 with `policy`, else 1
-   */
-  share?: number;
-  /**
-   * Whose turn: jobs of one key wait for each other, those of different keys do not.
-   * @default one key for all
-   */
-  key?: (data: Data) => string;
-  /** The most jobs of one key that wait. @default 10_000 */
-  maxQueue?: number;
-  /** The most jobs that wait, over all keys. @default 1_000_000 */
-  maxQueueTotal?: number;
-  /**
-   * A job that could not start within this many ms is refused at submit, and never starts later.
-   * @default 3_600_000
-   */
-  maxWaitMs?: number;
-  /**
-   * How far observed starts may run ahead of the envelope, as a time: max(1, rate × this) jobs.
-   * @default 25
-   */
-  startToleranceMs?: number;
-  /** How long the result of an ended job is kept, in ms. @default 3_600_000 */
-  resultTtlMs?: number;
+export interface RateLimitQueueOptions<Data = unknown> extends PacedQueueOptions<Data> {
   /** BullMQ's own options for every job: attempts, backoff, removeOnComplete … */
   job?: JobsOptions;
   /** BullMQ's own options of the worker. @default { concurrency: 10 } */
   worker?: Partial<WorkerOptions>;
   /** @default the module's redis */
   connection?: ConnectionOptions | string;
-  /** Set in processes that only submit: no processor is expected here. @default false */
-  submitOnly?: boolean;
 }
 
 /** The numbers of a queue's options, after defaults. */

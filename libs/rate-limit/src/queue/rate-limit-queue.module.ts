@@ -1,23 +1,12 @@
-// One registration of a queue: opens it, starts its worker, and closes it in order.
-import {
-  type BeforeApplicationShutdown,
-  type DynamicModule,
-  Inject,
-  Module,
-  type ModuleMetadata,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
+// The module that registers queues on BullMQ.
+import { type DynamicModule, Module, type ModuleMetadata } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { InvalidLimitError } from '../core/errors';
 import { shown } from '../core/limit';
-import type { OpenQueue } from './open-queue';
-import type { JobProcessor } from './paced-worker';
-import { Processors } from './processors.service';
 import { queueBounds, type RateLimitQueueOptions } from './queue-options';
-import { getRateLimitedQueueToken, OPEN_QUEUE, QUEUE_OPTIONS } from './rate-limit-queue.constants';
+import { getRateLimitedQueueToken, QUEUE_OPTIONS } from './rate-limit-queue.constants';
 import { queueProviders } from './rate-limit-queue.providers';
+import { RegisteredQueue } from './registered-queue.service';
 
 /** `registerAsync`: the name is needed at once, since it names the provider. */
 export interface RateLimitQueueAsyncOptions<Data = unknown> extends Pick<
@@ -37,17 +26,7 @@ export interface RateLimitQueueAsyncOptions<Data = unknown> extends Pick<
 
 /** Registers queued limiters. One registration a queue; import it where the queue is injected. */
 @Module({})
-export class RateLimitQueueModule
-  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
-{
-  #processor: JobProcessor<never> | undefined;
-
-  constructor(
-    @Inject(OPEN_QUEUE) private readonly opened: OpenQueue,
-    @Inject(Processors) private readonly processors: Processors,
-    @Inject(QUEUE_OPTIONS) private readonly options: RateLimitQueueOptions<never>,
-  ) {}
-
+export class RateLimitQueueModule extends RegisteredQueue {
   /** @throws InvalidLimitError, UnsupportedOperationError here or at start-up, naming queue and option */
   static register<Data = unknown>(options: RateLimitQueueOptions<Data>): DynamicModule {
     const name = nameOf(options);
@@ -61,45 +40,6 @@ export class RateLimitQueueModule
     const { imports, inject = [], useFactory } = options;
     const factory = async (...args: unknown[]) => ({ name, ...(await useFactory(...args)) });
     return queueModule(name, { provide: QUEUE_OPTIONS, useFactory: factory, inject }, imports);
-  }
-
-  /** @throws InvalidLimitError when the queue has not the processor it needs */
-  async onModuleInit(): Promise<void> {
-    try {
-      this.processors.check();
-      this.#processor = this.#neededProcessor();
-    } catch (error) {
-      await this.processors.closeQueues();
-      throw error;
-    }
-  }
-
-  async onApplicationBootstrap(): Promise<void> {
-    if (this.#processor !== undefined) await this.opened.work(this.#processor);
-  }
-
-  /** Running jobs end while everything they need, this queue's intake included, is still there. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.opened.stopWorking();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.opened.queue.close();
-  }
-
-  #neededProcessor(): JobProcessor<never> | undefined {
-    const { name } = this.opened.queue;
-    const processor = this.processors.of(name);
-    const { submitOnly = false } = this.options;
-    if (submitOnly && processor !== undefined) {
-      throw new InvalidLimitError(`queue ${name}: it is submitOnly, and has a processor here`);
-    }
-    if (!submitOnly && processor === undefined) {
-      throw new InvalidLimitError(
-        `queue ${name} has no processor: add a provider with @RateLimitedProcessor(${shown(name)}), or set submitOnly where another process works it off`,
-      );
-    }
-    return processor;
   }
 }
 

@@ -1,41 +1,25 @@
 // The queued limiter: accepts work up to a bound, says when it will start, and paces it per key.
 import { createHash } from 'node:crypto';
 import type { JobsOptions, Queue } from 'bullmq';
-import {
-  CostExceedsCapacityError,
-  InvalidCostError,
-  InvalidLimitError,
-  MissingKeyError,
-  WaitTooLongError,
-} from '../core/errors';
-import { costThousandths, shown } from '../core/limit';
+import { WaitTooLongError } from '../core/errors';
 import { endingText } from './ending';
 import type { InTime } from './in-time';
-import type { JobResults, ResultOptions } from './job-results';
-import type { JobStatus, JobStatuses } from './job-status';
+import type { JobResults } from './job-results';
+import type { JobStatuses } from './job-status';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Pacing, Submission } from './pacing';
 import { QueueFullError } from './queue-errors';
+import type { JobStatus, QueueCounts, ResultOptions, SubmitTerms } from './queue-face';
 import type { QueueNames } from './queue-names';
 import { checkJobOptions, wholeNumber, type QueueBounds } from './queue-options';
 import type { Reconciler } from './reconciler';
+import { checkIdempotencyKey, checkedCost, serialised } from './submission-checks';
 import type { Accepted, Submissions } from './submissions';
 import type { Ticket } from './ticket';
 
 /** Options of one submission. */
-export interface SubmitOptions {
-  /** Whose line. @default the queue's `key` of the payload */
-  key?: string;
-  /** Tokens that the start takes: positive, at most the capacity. @default 1 */
-  cost?: number;
-  /**
-   * The same key within a queue key's line returns the same ticket and takes no second place; with
-   * another payload it is an error. Kept until the result is forgotten.
-   */
-  idempotencyKey?: string;
-  /** A whole number of ms, at least 0. @default the queue's */
-  maxWaitMs?: number;
+export interface SubmitOptions extends SubmitTerms {
   /** BullMQ's own options for this job, on top of the queue's. */
   job?: JobsOptions;
 }
@@ -43,16 +27,6 @@ export interface SubmitOptions {
 /** One item of `submitMany`. */
 export interface SubmitItem<Data> extends SubmitOptions {
   data: Data;
-}
-
-/** How many jobs are where. */
-export interface QueueCounts {
-  /** Accepted and not started. */
-  waiting: number;
-  active: number;
-  completed: number;
-  /** Expired ones included. */
-  failed: number;
 }
 
 /** What a queue is made of. */
@@ -143,7 +117,7 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     checkJobOptions(job, place);
     const request = {
       lane,
-      cost: this.#cost(cost, lane),
+      cost: checkedCost(cost, lane.bucket, name),
       maxWaitMs: wholeNumber(maxWaitMs ?? bounds.maxWaitMs, place, 'maxWaitMs', 0),
       idempotency: idempotency(names, lane, idempotencyKey, payload),
     };
@@ -230,22 +204,6 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     await close();
   }
 
-  #cost(cost: number, { bucket: [, q, capacity] }: Lane): number {
-    const { name } = this.#parts;
-    if (typeof cost !== 'number' || !(cost > 0 && cost < Infinity)) {
-      throw new InvalidCostError(
-        `queue ${name}: cost ${shown(cost)} is not a positive finite number`,
-      );
-    }
-    const thousandths = costThousandths(cost);
-    if (thousandths * q > capacity) {
-      throw new CostExceedsCapacityError(
-        `queue ${name}: cost ${cost} is more than the capacity ${capacity / (q * 1000)}: it could never start`,
-      );
-    }
-    return thousandths;
-  }
-
   #ticket({ id, nowMs, waitUs, position, known }: Accepted): Ticket<Result> {
     const startsInMs = Math.ceil(waitUs / 1000);
     return { ...this.ticket(id), startsAt: nowMs + startsInMs, startsInMs, position, known };
@@ -267,21 +225,6 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
 /** BullMQ's states of jobs that were accepted and have not started. */
 const WAITING = ['wait', 'delayed', 'prioritized', 'waiting-children'] as const;
 
-/** The payload as JSON. @throws InvalidLimitError for what JSON cannot hold */
-function serialised(data: unknown, place: string): string {
-  let text: string | undefined;
-  let why = 'it is undefined or a function';
-  try {
-    text = JSON.stringify(data);
-  } catch (error) {
-    why = String(error);
-  }
-  if (text === undefined) {
-    throw new InvalidLimitError(`${place}: the payload cannot be written as JSON: ${why}`);
-  }
-  return text;
-}
-
 function idempotency(
   names: QueueNames,
   lane: Lane,
@@ -289,9 +232,7 @@ function idempotency(
   payload: string,
 ): Submission['idempotency'] {
   if (key === undefined) return undefined;
-  if (typeof key !== 'string' || key === '') {
-    throw new MissingKeyError(`idempotencyKey ${shown(key)} is not a non-empty string`);
-  }
+  checkIdempotencyKey(key);
   const digest = (text: string) => createHash('sha256').update(text).digest('base64url');
   return {
     entry: names.idempotency(digest(JSON.stringify([lane.token, key]))),

@@ -1,6 +1,6 @@
 // What a submitter holds: when the job starts, and a way to its result.
 import type { JobEnding } from './ending';
-import type { ResultOptions } from './job-results';
+import type { ResultOptions } from './queue-face';
 
 /** A submitted job. */
 export interface Ticket<Result = unknown> {

@@ -1,0 +1,59 @@
+// Pure: the limits of a queue's lanes, and how many jobs run at once.
+import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
+import { wholeNumber, type RateLimitQueueOptions } from './queue-options';
+
+/** What paces the lanes of a queue. */
+export interface QueueLimits {
+  readonly limit: ParsedLimit;
+  /** Of a limit that direct callers use as well: what queued work may use of it. */
+  readonly share: ParsedLimit | undefined;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+/** What one key may use of all that run at once, so that its slow jobs cannot fill everything. */
+const LANE_SHARE_OF_CONCURRENCY = 0.8;
+
+/**
+ * @param shared the limit of the policy that the queue shares, where it does
+ * @returns `undefined` for a queue that only `deferTo` submits to
+ * @throws InvalidLimitError naming queue, option and value
+ */
+export function queueLimits(
+  options: RateLimitQueueOptions<never>,
+  shared: ParsedLimit | undefined,
+  place: string,
+): QueueLimits | undefined {
+  if (shared !== undefined) {
+    return { limit: shared, share: shareOf(shared, options.share ?? 0.5, place) };
+  }
+  if (options.rate === undefined) return undefined;
+  const { rate, per, capacity, algorithm } = options;
+  const limit = parseLimit({ rate, per, capacity, algorithm } as Limit, place);
+  return { limit, share: undefined };
+}
+
+/** The part of a limit that queued work may use; a burst of one job is always left. */
+export function shareOf(limit: ParsedLimit, share: number, place: string): ParsedLimit {
+  return parseLimit(
+    {
+      rate: limit.rate * share,
+      per: limit.perMs,
+      capacity: Math.max(1, limit.capacityTokens * share),
+    },
+    `${place}: share ${share}`,
+  );
+}
+
+/** Jobs that one worker runs at once. @throws InvalidLimitError */
+export function concurrencyOf({ worker }: RateLimitQueueOptions<never>, place: string): number {
+  return wholeNumber(worker?.concurrency ?? DEFAULT_CONCURRENCY, place, 'worker.concurrency', 1);
+}
+
+/** Jobs of one lane that may be in flight at once, of so many in all. */
+export function mostInFlight({ key, rate, policy }: RateLimitQueueOptions<never>) {
+  const hasManyLanes = key !== undefined || (rate === undefined && policy === undefined);
+  return (concurrency: number) =>
+    hasManyLanes
+      ? Math.max(1, Math.floor(concurrency * LANE_SHARE_OF_CONCURRENCY))
+      : Number.MAX_SAFE_INTEGER;
+}
