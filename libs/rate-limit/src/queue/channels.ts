@@ -6,8 +6,14 @@ export class Channels {
   readonly #listeners = new Map<string, Set<(message: string) => void>>();
   #subscriber: QueueSubscriber | undefined;
 
-  /** @param connect opens the connection; called once, when somebody listens */
-  constructor(private readonly connect: () => QueueSubscriber) {}
+  /**
+   * @param connect opens the connection; called once, when somebody listens
+   * @param onError told when the server refuses to let us listen
+   */
+  constructor(
+    private readonly connect: () => QueueSubscriber,
+    private readonly onError: (error: unknown) => void,
+  ) {}
 
   /**
    * Listens until the returned function is called. Resolves when the server knows; a server that is
@@ -19,9 +25,7 @@ export class Channels {
       listeners.add(listener);
     } else {
       this.#listeners.set(channel, new Set([listener]));
-      await this.#open()
-        .subscribe(channel)
-        .catch(() => undefined);
+      await this.#open().subscribe(channel).catch(this.onError);
     }
     return () => this.#listeners.get(channel)?.delete(listener);
   }

@@ -18,7 +18,7 @@ export type ConnectionSource = string | RedisConnectionOptions | RedisLike | Con
 interface Connection {
   readonly status: string;
   on(event: 'error', listener: (error?: unknown) => void): unknown;
-  once(event: 'ready', listener: () => void): unknown;
+  on(event: 'ready', listener: () => void): unknown;
   disconnect(): void;
 }
 
@@ -58,14 +58,23 @@ export class Connections {
     return (this.#source as { isCluster?: boolean }).isCluster === true;
   }
 
-  /** A connection for commands, and when it was there for the first time. */
-  commands(): { redis: QueueRedis; connected: Promise<void> } {
+  /** A connection for commands, when it was there for the first time, and what the last attempt met. */
+  commands(): {
+    redis: QueueRedis;
+    connected: Promise<void>;
+    trouble: () => Error | undefined;
+  } {
     const connection = this.#open(FOR_COMMANDS);
+    let trouble: Error | undefined;
+    connection.on('error', (error) => (trouble = error as Error));
     const connected = new Promise<void>((resolve) => {
       if (connection.status === 'ready') resolve();
-      else connection.once('ready', resolve);
+      connection.on('ready', () => {
+        trouble = undefined;
+        resolve();
+      });
     });
-    return { redis: connection as QueueRedis & Connection, connected };
+    return { redis: connection as QueueRedis & Connection, connected, trouble: () => trouble };
   }
 
   forWorker(): ConnectionOptions {

@@ -1,20 +1,35 @@
 // Bounds how long a caller waits for Redis.
-import { LimiterClosedError, StoreTimeoutError } from '../core/errors';
+import { LimiterClosedError, type RateLimitError, StoreTimeoutError } from '../core/errors';
 import { Deadlines } from '../store/resilient/deadlines';
-import { storeError } from '../store/redis/redis-errors';
+import { isConfigurationError, storeError } from '../store/redis/redis-errors';
+
+/** What calls are bounded with. */
+export interface InTimeParts {
+  readonly queue: string;
+  readonly timeoutMs: number;
+  /** Redis was there for the first time; a call before that waits for it, within its time. */
+  readonly connected: Promise<void>;
+  /** Why there is no connection, in the words of the last attempt. */
+  readonly trouble: () => Error | undefined;
+  /** Told of outages and refusals that a caller met. */
+  readonly onError: (error: unknown) => void;
+  /** Told that Redis did what a caller asked. */
+  readonly onAnswer: () => void;
+}
 
 /** Calls of one queue that need Redis: each ends within the same time. */
 export class InTime {
+  readonly #parts: InTimeParts;
   readonly #deadlines: Deadlines;
   #closed = false;
 
-  /** @param connected Redis was there for the first time; a call before that waits for it, within its time */
-  constructor(
-    private readonly queue: string,
-    private readonly timeoutMs: number,
-    private readonly connected: Promise<void>,
-  ) {
-    this.#deadlines = new Deadlines(timeoutMs);
+  constructor(parts: InTimeParts) {
+    this.#parts = parts;
+    this.#deadlines = new Deadlines(parts.timeoutMs);
+  }
+
+  get timeoutMs(): number {
+    return this.#parts.timeoutMs;
   }
 
   /**
@@ -22,18 +37,28 @@ export class InTime {
    * @throws StoreUnavailableError, StoreTimeoutError, StoreConfigurationError, LimiterClosedError
    */
   async call<T>(call: (gone: () => boolean) => Promise<T>): Promise<T> {
-    if (this.#closed) throw new LimiterClosedError(`queue ${this.queue} is closed`);
+    const { queue, connected, onAnswer, onError } = this.#parts;
+    if (this.#closed) throw new LimiterClosedError(`queue ${queue} is closed`);
     let gone = false;
-    const made = this.connected
+    const made = connected
       .then(() => call(() => gone))
-      .catch((error: unknown) => {
-        throw storeError(error);
-      });
+      .then(
+        (value) => {
+          onAnswer();
+          return value;
+        },
+        (error: unknown) => {
+          // What Redis did not do, and not what it refused a caller for a reason of the queue's own.
+          const failed = storeError(error);
+          if (failed !== error || isStoreError(failed)) onError(failed);
+          throw failed;
+        },
+      );
     return this.#deadlines.bound(made, () => {
       gone = true;
-      return new StoreTimeoutError(
-        `queue ${this.queue}: Redis did not answer within ${this.timeoutMs} ms`,
-      );
+      const late = this.#late();
+      if (!this.#closed) onError(late);
+      return late;
     });
   }
 
@@ -41,6 +66,21 @@ export class InTime {
     this.#closed = true;
     this.#deadlines.close();
   }
+
+  #late(): RateLimitError {
+    const { queue, timeoutMs, trouble } = this.#parts;
+    const cause = trouble();
+    if (isConfigurationError(cause)) return storeError(cause);
+    const why = cause === undefined ? '' : `: ${cause.message}`;
+    return new StoreTimeoutError(
+      `queue ${queue}: Redis did not answer within ${timeoutMs} ms${why}`,
+      { cause },
+    );
+  }
+}
+
+function isStoreError({ code }: RateLimitError): boolean {
+  return code.startsWith('RATE_LIMIT_STORE_');
 }
 
 /** Waits for a call, at most `ms`; says whether it ended. @throws what the call throws in that time */

@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const drop = {
-  name: 'rlDrop_4762a384',
-  sha1: '4762a384432bc5cdc787e76531438943abd94c9a',
+  name: 'rlDrop_1b434a95',
+  sha1: '1b434a95fcb840a0425eccf1a9336bd35c3b249d',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -87,7 +87,7 @@ local function tidy(k, lane, now)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local function refill(c, t, n, cap, now)
   local missing = cap - c
@@ -176,16 +176,16 @@ local function save_bucket(b, now)
   end
 end
 local k = lane_keys(KEYS)
-local id, lane, failed = ARGV[1], ARGV[2], ARGV[8] == '1'
+local id, lane, failed = ARGV[1], ARGV[2], ARGV[8] ~= ''
 local job = parse_record(redis.call('HGET', k.jobs, id))
 if (job and job.state == 'r' and ARGV[4] ~= '1') or not (job or failed) then return 0 end
 if ARGV[5] ~= '' then
-  redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6])
+  redis.call('SET', KEYS[12], ARGV[5], 'PX', ARGV[6])
   redis.call('PUBLISH', ARGV[7], id)
 end
-if failed then
-  local entry = redis.call('GET', KEYS[12])
-  if entry and string.sub(entry, 1, #id + 1) == id .. '|' then redis.call('DEL', KEYS[12]) end
+if ARGV[8] == 'key' then
+  local entry = redis.call('GET', KEYS[13])
+  if entry and string.sub(entry, 1, #id + 1) == id .. '|' then redis.call('DEL', KEYS[13]) end
 end
 if not job then return 0 end
 local now = read_now(nil)
@@ -199,6 +199,7 @@ local function give_back(cost, at)
   if share then return_cost(share, cost, at) end
 end
 forget_job(k, id, job)
+redis.call('ZREM', k.adding, id)
 if job.state == 'g' then
   hold(share or bucket, -job.cost)
   give_back(job.cost, job.at)
@@ -216,8 +217,8 @@ return 1
 } as const;
 
 export const finish = {
-  name: 'rlFinish_7d12eff9',
-  sha1: '7d12eff9606b35d5e43603916f415500e1a09afd',
+  name: 'rlFinish_39de0db7',
+  sha1: '39de0db7f7e08fde072e179f8f8f09a3d541c6d8',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -302,7 +303,7 @@ local function tidy(k, lane, now)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local k = lane_keys(KEYS)
 local id, lane = ARGV[1], ARGV[2]
@@ -315,7 +316,7 @@ if job then
     forget_job(k, id, job)
   end
 end
-if ARGV[5] ~= '' then redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6]) end
+if ARGV[5] ~= '' then redis.call('SET', KEYS[12], ARGV[5], 'PX', ARGV[6]) end
 unblock(k, lane, now, ARGV[3])
 tidy(k, lane, now)
 return 1
@@ -323,8 +324,8 @@ return 1
 } as const;
 
 export const grant = {
-  name: 'rlGrant_10d92d61',
-  sha1: '10d92d618da46720257940a7a586ffbf6a4a6fbc',
+  name: 'rlGrant_ad03de5b',
+  sha1: 'ad03de5b0d5487682604098c53101e9e2c666285',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -409,7 +410,7 @@ local function tidy(k, lane, now)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local function refill(c, t, n, cap, now)
   local missing = cap - c
@@ -584,8 +585,8 @@ return reply
 } as const;
 
 export const look = {
-  name: 'rlLook_91a20287',
-  sha1: '91a202878b16a2bcd51cd66098f6697ca0a915ec',
+  name: 'rlLook_ce4e8fa3',
+  sha1: 'ce4e8fa3d75ba25314e332a662d1cc534202346c',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -607,7 +608,7 @@ local function is_late(job, now_ms)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local function refill(c, t, n, cap, now)
   local missing = cap - c
@@ -721,8 +722,8 @@ return { job.state, now_ms, wait + pause, position + 1 }
 } as const;
 
 export const pause = {
-  name: 'rlPause_448dbcda',
-  sha1: '448dbcdaad0a1a73ecba89c7c0f706e16202d00e',
+  name: 'rlPause_cc05aa6b',
+  sha1: 'cc05aa6b708a7dfb5dbc7a5b1d5c7a6adbb86468',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -807,7 +808,7 @@ local function tidy(k, lane, now)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local k = lane_keys(KEYS)
 local lane, pause, channel, id = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -836,8 +837,8 @@ return 1
 } as const;
 
 export const start = {
-  name: 'rlStart_d168af71',
-  sha1: 'd168af7129412ba0dea6c58c5d30a4dac8aa4062',
+  name: 'rlStart_2f1380a7',
+  sha1: '2f1380a7fec12de98c7d50f8557fa74d1f581964',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -922,7 +923,7 @@ local function tidy(k, lane, now)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local function refill(c, t, n, cap, now)
   local missing = cap - c
@@ -1010,6 +1011,7 @@ local function save_bucket(b, now)
     redis.call('SET', b.key, value, 'PX', math.ceil(time_to_full(b.c, b.t, b.n, b.cap, now) / 1000) + 2)
   end
 end
+local TAKEN_BACK_MS = 3000
 local k = lane_keys(KEYS)
 local id, lane, channel, lane_record = ARGV[1], ARGV[2], ARGV[5], ARGV[6]
 local max_running = tonumber(ARGV[4])
@@ -1018,7 +1020,7 @@ local now_ms = math.floor(now / 1000)
 local job = parse_record(redis.call('HGET', k.jobs, id))
 local fresh = not job
 if fresh then
-  local ended = redis.call('GET', KEYS[11])
+  local ended = redis.call('GET', KEYS[12])
   if ended and string.sub(ended, 1, #ARGV[7]) == ARGV[7] then return { 3, now, 0 } end
   job = { state = 'n', seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = tonumber(ARGV[3]), deadline = 0, at = now,
     lane = lane }
@@ -1027,6 +1029,12 @@ local was, slot = job.state, job.at
 local first = was == 'w' or was == 'g' or was == 'x'
 local late = was == 'x' or (first and is_late(job, now_ms))
 if was == 'w' and not late then return { 0, now, 0 } end
+local adding = first and tonumber(redis.call('ZSCORE', k.adding, id) or now_ms) or now_ms
+if adding >= 0 and adding < now_ms then
+  adding = -now_ms
+  redis.call('ZADD', k.adding, adding, id)
+end
+if adding < 0 and now_ms + adding < TAKEN_BACK_MS then return { 4, now, 0 } end
 if not first then job.deadline = 0 end
 local s = redis.call('HMGET', k.state, 'h', 'g', 'r', 'pause')
 local held, in_flight = tonumber(s[1] or 0), tonumber(s[2] or 0) + tonumber(s[3] or 0)
@@ -1036,6 +1044,7 @@ local bucket = share and load_bucket(k.bucket, 8, now, 0) or load_bucket(k.bucke
 if was == 'g' then hold(share or bucket, -job.cost) end
 if was == 'g' or was == 'r' then in_flight = in_flight - 1 end
 local may_run = in_flight < max_running and tonumber(s[4] or 0) <= now
+if first then redis.call('ZREM', k.adding, id) end
 if late then forget_job(k, id, job) else leave_state(k, id, job) end
 local function give_back()
   return_cost(bucket, job.cost, slot)
@@ -1076,8 +1085,8 @@ return answer(0, 0)
 } as const;
 
 export const submit = {
-  name: 'rlSubmit_67932636',
-  sha1: '67932636b862669843acbf54675ad75d8d2efc95',
+  name: 'rlSubmit_22c1bc05',
+  sha1: '22c1bc0502ce3159e69516021b71751c1ce51bef',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1162,7 +1171,7 @@ local function tidy(k, lane, now)
 end
 local function lane_keys(keys)
   return { state = keys[1], wait = keys[2], jobs = keys[3], next = keys[4], pending = keys[5], open = keys[6],
-    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10] }
+    lanes = keys[7], meta = keys[8], bucket = keys[9], share = keys[10], adding = keys[11] }
 end
 local function refill(c, t, n, cap, now)
   local missing = cap - c
@@ -1275,7 +1284,7 @@ local function start_in(own, before)
   return line_wait(bucket, share, own, before, claim, claimed, now) + pause
 end
 if digest ~= '' then
-  local known_id, known_digest = string.match(redis.call('GET', KEYS[11]) or '', '^([^|]*)|(.*)$')
+  local known_id, known_digest = string.match(redis.call('GET', KEYS[12]) or '', '^([^|]*)|(.*)$')
   local job = known_id and parse_record(redis.call('HGET', k.jobs, known_id))
   if job or (known_id and redis.call('EXISTS', ARGV[12] .. known_id) == 1) then
     if known_digest ~= digest then return { 6 } end
@@ -1293,9 +1302,9 @@ if not at_once then
   if redis.call('ZCARD', k.pending) >= max_total then return { 3, now_ms, wait } end
 end
 local job = { seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = cost, deadline = now_ms + max_wait, lane = lane }
-if digest ~= '' then redis.call('SET', KEYS[11], id .. '|' .. digest, 'PX', life) end
+if digest ~= '' then redis.call('SET', KEYS[12], id .. '|' .. digest, 'PX', life) end
+redis.call('ZADD', k.adding, now_ms + tonumber(ARGV[21]), id)
 if not at_once then
-  redis.call('ZADD', KEYS[12], now_ms, id)
   wait_turn(k, id, job, now, ARGV[10], ARGV[7])
   return { 0, now_ms, wait, waiting + 1 }
 end

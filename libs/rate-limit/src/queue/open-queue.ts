@@ -31,6 +31,8 @@ export interface QueueSurroundings {
   readonly timeoutMs: number;
   /** Told of errors that are nobody's answer. */
   readonly onError: (error: unknown) => void;
+  /** Told, often, that Redis did what it was asked. */
+  readonly onAnswer: () => void;
 }
 
 /** A queue, and the way to work it off in this process. */
@@ -65,7 +67,7 @@ export function openQueue(
     share: limits.share && bucketNumbers(limits.share),
   };
   const connections = new Connections(around.connection, place);
-  const { redis, connected } = connections.commands();
+  const { redis, connected, trouble } = connections.commands();
   const names = new QueueNames(around.keyPrefix, options.name);
   const pacing = new Pacing(redis, names);
   const lanes = new Lanes({
@@ -83,7 +85,7 @@ export function openQueue(
     prefix,
   });
   queue.on('error', around.onError);
-  const channels = new Channels(() => connections.subscriber());
+  const channels = new Channels(() => connections.subscriber(), around.onError);
   const results = new JobResults(redis, names, channels, queue);
   const promoter = new Promoter(queue);
   const reconciler = new Reconciler({
@@ -96,7 +98,7 @@ export function openQueue(
     timeoutMs: around.timeoutMs,
     onError: around.onError,
   });
-  const inTime = new InTime(options.name, around.timeoutMs, connected);
+  const inTime = new InTime({ ...around, queue: options.name, connected, trouble });
   const kept = { age: Math.ceil(bounds.resultTtlMs / 1000) };
   const submissions = new Submissions({
     name: options.name,
@@ -160,6 +162,7 @@ export function openQueue(
         promoteOnce: (id) => promoter.promoteOnce(id),
         takeOver: () => reconciler.takeOver(),
         onError: around.onError,
+        onAnswer: around.onAnswer,
       });
       const worker = new PacedWorker({
         queue: options.name,

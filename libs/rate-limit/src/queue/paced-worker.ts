@@ -8,14 +8,13 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import { systemClock } from '../core/clock';
-import { StoreUnavailableError } from '../core/errors';
 import { endingText, type JobEnding } from './ending';
 import { ONE_TOKEN, pacedOptions, PARKED_MS } from './job-lane';
 import type { Lane } from './lane';
 import type { Lanes } from './lanes';
 import type { Pacing } from './pacing';
 import { endsWithin } from './in-time';
-import { wholeNumber } from './queue-options';
+import type { RetryKeyLater } from './queue-errors';
 
 /** What a processor gets beside the job. */
 export interface ProcessContext {
@@ -45,8 +44,10 @@ export interface PacedWorkerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Between two tries to ask whether a job may start, while Redis is away. */
+/** Between two tries of what must be done before a job may go on, while Redis is away. */
 const ASK_AGAIN_MS = 200;
+/** Until a job that its submitter may take back is looked at again. */
+const UNSURE_MS = 250;
 /** After the grace time, for jobs that end when they are told to. */
 const LAST_WORDS_MS = 500;
 /** Errors by which a processor tells BullMQ that it moved the job itself. */
@@ -121,24 +122,26 @@ export class PacedWorker {
       if (verdict.afterUs > 0) await sleep(Math.ceil(verdict.afterUs / 1000));
       return;
     }
-    if (verdict.kind === 'later') {
-      await this.#putBack(job, token);
-    }
+    if (verdict.kind === 'later') await this.#putBack(job, token);
+    if (verdict.kind === 'unsure') await this.#putBack(job, token, UNSURE_MS);
     if (verdict.kind === 'cancelled') throw new UnrecoverableError('cancelled');
     await this.#finished(id, lane, false, { state: 'expired' });
     throw new UnrecoverableError('expired: the job could not start within its maxWaitMs');
   }
 
   async #ask(job: Job, id: string, lane: Lane) {
-    const { pacing, mostInFlight, onError } = this.#options;
+    const { pacing, mostInFlight } = this.#options;
     const cost = pacedOptions(job)?.cost ?? ONE_TOKEN;
+    return this.#untilDone(() => pacing.start(id, lane, cost, mostInFlight()));
+  }
+
+  /** Redis being away, or refusing us, is no failure of the job: no attempt is burnt for that. */
+  async #untilDone<T>(call: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await pacing.start(id, lane, cost, mostInFlight());
+        return await call();
       } catch (error) {
-        // Redis is away, and this job with it: no attempt is burnt for that.
-        if (!(error instanceof StoreUnavailableError)) throw error;
-        onError(error);
+        this.#options.onError(error);
         // While closing, its lock runs out and another worker picks it up.
         if (this.#closing) throw new DelayedError('Redis is away');
         await sleep(ASK_AGAIN_MS);
@@ -146,9 +149,9 @@ export class PacedWorker {
     }
   }
 
-  /** Back to BullMQ's delayed jobs, until the pacer promotes it. Never returns. */
-  async #putBack(job: Job, token: string): Promise<never> {
-    await job.moveToDelayed(systemClock.nowMs() + PARKED_MS, token);
+  /** Back to BullMQ's delayed jobs, until the pacer promotes it or `ms` are over. Never returns. */
+  async #putBack(job: Job, token: string, ms = PARKED_MS): Promise<never> {
+    await job.moveToDelayed(systemClock.nowMs() + ms, token);
     throw new DelayedError('its turn has not come');
   }
 
@@ -156,9 +159,11 @@ export class PacedWorker {
   async #failed(job: Job, id: string, lane: Lane, token: string, error: unknown): Promise<unknown> {
     const name = error instanceof Error ? error.name : '';
     if (name === 'RetryKeyLater') {
-      const ms = wholeNumber((error as { ms?: unknown }).ms, 'RetryKeyLater', 'ms', 0);
-      await this.#options.pacing.pause(lane, ms, id);
-      return this.#putBack(job, token).catch((delayed: unknown) => delayed);
+      const { ms } = error as RetryKeyLater;
+      return this.#untilDone(() => this.#options.pacing.pause(lane, ms, id)).then(
+        () => this.#putBack(job, token).catch((delayed: unknown) => delayed),
+        (closing: unknown) => closing,
+      );
     }
     const moved = MOVED_BY_PROCESSOR.includes(name);
     const last = name === 'UnrecoverableError' || job.attemptsMade + 1 >= (job.opts.attempts ?? 1);

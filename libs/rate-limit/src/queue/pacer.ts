@@ -43,6 +43,8 @@ export interface PacerOptions {
   readonly takeOver: () => Promise<void>;
   /** Told of errors of Redis; each is retried. */
   readonly onError: (error: unknown) => void;
+  /** Told of each round that went well. */
+  readonly onAnswer: () => void;
 }
 
 /**
@@ -111,6 +113,7 @@ export class Pacer {
       let sleepMs: number;
       try {
         sleepMs = await this.#round();
+        this.#options.onAnswer();
       } catch (error) {
         this.#options.onError(error);
         this.#leads = false;

@@ -21,6 +21,8 @@ export interface Submission {
   /** Thousandths of a token. */
   readonly cost: number;
   readonly maxWaitMs: number;
+  /** How long after this its submitter surely waits for BullMQ, and then says that it has the job. */
+  readonly surelyWaitsMs: number;
   readonly idempotency: { readonly entry: string; readonly digest: string } | undefined;
 }
 
@@ -45,7 +47,9 @@ export type Verdict =
   | { readonly kind: 'run'; readonly afterUs: number }
   | { readonly kind: 'later' }
   | { readonly kind: 'expired' }
-  | { readonly kind: 'cancelled' };
+  | { readonly kind: 'cancelled' }
+  /** Its submitter may be about to take it back. */
+  | { readonly kind: 'unsure' };
 
 /** A lane that the pacer is to look at. */
 export interface Due {
@@ -78,13 +82,13 @@ export class Pacing {
   }
 
   async submit(
-    { id, lane, cost, maxWaitMs, idempotency }: Submission,
+    { id, lane, cost, maxWaitMs, surelyWaitsMs, idempotency }: Submission,
     bounds: Pick<QueueBounds, 'maxQueue' | 'maxQueueTotal' | 'resultTtlMs'>,
   ): Promise<Submitted> {
     const entry = idempotency?.entry ?? this.#names.meta;
     const [status, nowMs, waitUs, position, knownId, unstarted] = (await SUBMIT.run(
       this.#client,
-      [...lane.keys, entry, this.#names.adding],
+      [...lane.keys, entry],
       [
         id,
         lane.token,
@@ -100,6 +104,7 @@ export class Pacing {
         lane.mostGranted,
         this.#names.result(''),
         ...paying(lane),
+        surelyWaitsMs,
       ],
     )) as [number, number, number, number, string?, number?];
     if (status === 2) return { kind: 'lane-full', waitUs };
@@ -199,6 +204,7 @@ export class Pacing {
     )) as [number, number, number];
     if (verdict === 1) return { kind: 'run', afterUs: value };
     if (verdict === 0) return { kind: 'later' };
+    if (verdict === 4) return { kind: 'unsure' };
     return { kind: verdict === 2 ? 'expired' : 'cancelled' };
   }
 
@@ -223,24 +229,23 @@ export class Pacing {
 
   /** Takes back a submission that failed: its job will not start, wherever it got to. */
   async withdraw({ id, lane, idempotency }: Submission, ending: Ending): Promise<void> {
-    await this.#drop(id, lane, false, ending, idempotency?.entry ?? this.#names.meta);
+    const failed = idempotency === undefined ? 'failed' : 'key';
+    await this.#drop(id, lane, false, ending, failed, idempotency?.entry);
   }
 
-  async #drop(id: string, lane: Lane, running: boolean, ending: Ending, failed?: string) {
+  async #drop(
+    id: string,
+    lane: Lane,
+    running: boolean,
+    { result, ttlMs }: Ending,
+    failed: '' | 'failed' | 'key' = '',
+    entry = this.#names.meta,
+  ): Promise<boolean> {
+    const { wake, ended } = this.#names;
     const dropped = await DROP.run(
       this.#client,
-      [...lane.keys, this.#names.result(id), failed ?? this.#names.meta],
-      [
-        id,
-        lane.token,
-        this.#names.wake,
-        running ? '1' : '',
-        ending.result,
-        ending.ttlMs,
-        this.#names.ended,
-        failed === undefined ? '' : '1',
-        ...paying(lane),
-      ],
+      [...lane.keys, this.#names.result(id), entry],
+      [id, lane.token, wake, running ? '1' : '', result, ttlMs, ended, failed, ...paying(lane)],
     );
     return dropped === 1;
   }

@@ -1,5 +1,6 @@
 // The errors of the queued limiter; the family is core/errors.ts.
 import { RateLimitError } from '../core/errors';
+import { wholeNumber } from './queue-options';
 
 /** The lane's or the queue's bound of waiting jobs is reached. Nothing was enqueued. */
 export class QueueFullError extends RateLimitError {
@@ -49,9 +50,13 @@ export class ResultTimeoutError extends RateLimitError {
  * and burns no attempt. For an upstream that answered 429.
  */
 export class RetryKeyLater extends Error {
-  /** @param ms how long the key pauses; a whole number of ms, at least 0 */
+  /**
+   * @param ms how long the key pauses; a whole number of ms, at least 0
+   * @throws InvalidLimitError for anything else, here where it is thrown: as any error, it fails the attempt
+   */
   constructor(readonly ms: number) {
-    super(`this key pauses for ${ms} ms`);
+    super(`this key pauses for ${String(ms)} ms`);
+    wholeNumber(ms, 'RetryKeyLater', 'ms', 0);
     this.name = 'RetryKeyLater';
   }
 }

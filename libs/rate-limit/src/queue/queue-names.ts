@@ -7,7 +7,10 @@ export class QueueNames {
   readonly pending: string;
   /** Jobs that are on their way or run, by when they were last looked at. */
   readonly open: string;
-  /** Jobs that took their place and may not have reached BullMQ yet, by when they took it. */
+  /**
+   * Accepted jobs whose submitter has not said that BullMQ has them, by when (ms) it may have given up; negative:
+   * since when somebody who would start it waits for that word.
+   */
   readonly adding: string;
   readonly jobs: string;
   readonly next: string;
@@ -52,6 +55,7 @@ export class QueueNames {
       this.meta,
       bucket ?? own,
       `${this.#base}:share:${token}`,
+      this.adding,
     ];
   }
 

@@ -14,7 +14,6 @@ export interface QueueRedis extends RedisLike {
   ): Promise<string[]>;
   zadd(key: string, xx: 'XX', ...scoresAndMembers: (number | string)[]): Promise<unknown>;
   zrem(key: string, ...members: string[]): Promise<number>;
-  zremrangebyscore(key: string, min: number | string, max: number | string): Promise<number>;
   publish(channel: string, message: string): Promise<number>;
   zscore(key: string, member: string): Promise<string | null>;
   hmget(key: string, ...fields: string[]): Promise<(string | null)[]>;

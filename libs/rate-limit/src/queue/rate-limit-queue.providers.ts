@@ -69,6 +69,7 @@ function surroundings(
     policy: policy === undefined ? undefined : sharedPolicy(name, policy, registry),
     timeoutMs: Math.max(module.storeTimeoutMs ?? DEFAULT_TIMEOUT_MS, LEAST_SUBMIT_TIMEOUT_MS),
     onError: (error) => log.error(error),
+    onAnswer: () => log.answered(),
   };
 }
 

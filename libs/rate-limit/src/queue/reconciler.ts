@@ -90,7 +90,6 @@ export class Reconciler {
       this.#mendOpen(open, nowMs),
       this.freePlaces(undefined),
       this.#pickUpStrays(nowMs),
-      redis.zremrangebyscore(names.adding, '-inf', settled),
     ]);
   }
 

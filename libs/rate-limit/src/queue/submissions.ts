@@ -37,6 +37,8 @@ export interface SubmissionsParts {
   readonly inTime: InTime;
 }
 
+/** A submission that takes longer to reach BullMQ has to be confirmed before its job starts. */
+const MOST_TRUSTED_MS = 500;
 /** Submissions of this process on their way to Redis at once. */
 const MOST_SUBMITTING = 16;
 /** Between two tries to take back what failed, while Redis is away. */
@@ -60,13 +62,15 @@ export class Submissions {
    * @throws InvalidLimitError for options that BullMQ refuses, StoreUnavailableError, LimiterClosedError
    */
   async submit(
-    request: Omit<Submission, 'id'>,
+    request: Omit<Submission, 'id' | 'surelyWaitsMs'>,
     data: unknown,
     job: JobsOptions | undefined,
   ): Promise<Accepted> {
     const { name, queue, inTime } = this.#parts;
     if (this.#closed) throw new LimiterClosedError(`queue ${name} is closed`);
-    const submission = { ...request, id: randomBytes(16).toString('hex') };
+    const id = randomBytes(16).toString('hex');
+    const surelyWaitsMs = Math.min(Math.floor(inTime.timeoutMs / 2), MOST_TRUSTED_MS);
+    const submission = { ...request, id, surelyWaitsMs };
     const options = { ...this.#parts.job, ...job };
     if (job !== undefined || this.#parts.jobGiven) {
       checkedJob(queue, data, options, `queue ${name}: submit`);
@@ -95,7 +99,7 @@ export class Submissions {
     job: JobsOptions,
     gone: () => boolean,
   ): Promise<Accepted> {
-    const { name } = this.#parts;
+    const { name, redis, names } = this.#parts;
     try {
       let answer = await this.#accepted(submission);
       if (gone()) throw tookTooLong(name);
@@ -106,6 +110,8 @@ export class Submissions {
       }
       if (!answer.known) await this.#add(submission, answer, data, job);
       if (gone()) throw tookTooLong(name);
+      // The word that lets it start however late that is. Nobody waits for it: without it, it starts a little later.
+      redis.zrem(names.adding, answer.id).catch(() => undefined);
       return answer;
     } catch (error) {
       const failed = storeError(error);
@@ -143,7 +149,7 @@ export class Submissions {
     data: unknown,
     job: JobsOptions,
   ): Promise<void> {
-    const { name, queue, redis, names } = this.#parts;
+    const { name, queue } = this.#parts;
     const options: PacedJobOptions = {
       ...job,
       jobId: answer.id,
@@ -152,8 +158,6 @@ export class Submissions {
       rateLimit: { lane: lane.token, cost, record: lane.record },
     };
     await queue.add(name, data, options);
-    // Nobody waits for this: entries that stay are looked after by the reconciler.
-    if (!answer.atOnce) redis.zrem(names.adding, answer.id).catch(() => undefined);
   }
 
   /** The caller was told that it failed, so it must neither hold a place nor run. */

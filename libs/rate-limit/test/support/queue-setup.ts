@@ -31,6 +31,7 @@ export function queueParts(
       connection: redis,
       timeoutMs,
       onError,
+      onAnswer: () => undefined,
       policy: policy && {
         limit: parseLimit(policy, 'policy vendor'),
         bucket: (key) => vendorBucket(keyPrefix, key),

@@ -1,8 +1,9 @@
 -- Takes a job that has not started out of the line: cancelled, not added after all, or gone from BullMQ.
--- KEYS  1..10  lane_keys, 11 result, 12 idempotency entry (any key when ARGV[8] is '')
+-- KEYS  1..11  lane_keys, 12 result, 13 idempotency entry (any key unless ARGV[8] is 'key')
 -- ARGV  1 id, 2 lane, 3 wake channel, 4 '1' = also one that is said to be running (it is gone),
 --       5 result ('' = none), 6 its life (ms), 7 channel that tells of ended jobs,
---       8 '1' = its submission failed: it shall not start though no record is left, and its idempotency key is free,
+--       8 'failed' = its submission failed: it shall not start though no record is left; 'key' = the same, and its
+--         idempotency key is free; else '',
 --       9..12 bucket, 13..16 share of it (13 = '' without)
 -- Reply 1 dropped · 0 it runs, or is not known
 -- @include store:lib/now
@@ -11,16 +12,16 @@
 -- @include lib/paced_bucket
 
 local k = lane_keys(KEYS)
-local id, lane, failed = ARGV[1], ARGV[2], ARGV[8] == '1'
+local id, lane, failed = ARGV[1], ARGV[2], ARGV[8] ~= ''
 local job = parse_record(redis.call('HGET', k.jobs, id))
 if (job and job.state == 'r' and ARGV[4] ~= '1') or not (job or failed) then return 0 end
 if ARGV[5] ~= '' then
-  redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6])
+  redis.call('SET', KEYS[12], ARGV[5], 'PX', ARGV[6])
   redis.call('PUBLISH', ARGV[7], id)
 end
-if failed then
-  local entry = redis.call('GET', KEYS[12])
-  if entry and string.sub(entry, 1, #id + 1) == id .. '|' then redis.call('DEL', KEYS[12]) end
+if ARGV[8] == 'key' then
+  local entry = redis.call('GET', KEYS[13])
+  if entry and string.sub(entry, 1, #id + 1) == id .. '|' then redis.call('DEL', KEYS[13]) end
 end
 if not job then return 0 end
 local now = read_now(nil)
@@ -34,6 +35,7 @@ local function give_back(cost, at)
   if share then return_cost(share, cost, at) end
 end
 forget_job(k, id, job)
+redis.call('ZREM', k.adding, id)
 if job.state == 'g' then
   hold(share or bucket, -job.cost)
   give_back(job.cost, job.at)

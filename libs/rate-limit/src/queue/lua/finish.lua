@@ -1,5 +1,5 @@
 -- An attempt ended.
--- KEYS  1..10  lane_keys, 11 result
+-- KEYS  1..11  lane_keys, 12 result
 -- ARGV  1 id, 2 lane, 3 wake channel, 4 'retry' = another attempt may follow, else 'end',
 --       5 result ('' = none), 6 its life (ms). Whoever waits is told when BullMQ has it as well.
 -- Reply 1
@@ -18,7 +18,7 @@ if job then
     forget_job(k, id, job)
   end
 end
-if ARGV[5] ~= '' then redis.call('SET', KEYS[11], ARGV[5], 'PX', ARGV[6]) end
+if ARGV[5] ~= '' then redis.call('SET', KEYS[12], ARGV[5], 'PX', ARGV[6]) end
 unblock(k, lane, now, ARGV[3])
 tidy(k, lane, now)
 return 1

@@ -1,5 +1,5 @@
 -- Pays for the heads of a lane whose tokens are there (or are within `look ahead`), in order.
--- KEYS  1..10  lane_keys
+-- KEYS  1..11  lane_keys
 -- ARGV  1 lane, 2 most granted and not started, 3 most granted and running, 4 look ahead (µs), 5 most grants a call,
 --       6..9 bucket, 10..13 share of it (10 = '' without)
 -- Reply { now (µs), next look (µs; 0 = nobody waits), then the ids to start }

@@ -1,5 +1,5 @@
 -- Where a job is, and when it starts. Writes nothing.
--- KEYS  1..10  lane_keys
+-- KEYS  1..11  lane_keys
 -- ARGV  1 id, 2..5 bucket, 6..9 share of it (6 = '' without)
 -- Reply { state, now_ms, wait (µs), place in the line from 1, or 0 } · { '' } not known
 -- @include store:lib/now

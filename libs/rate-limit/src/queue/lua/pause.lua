@@ -1,5 +1,5 @@
 -- Pauses a lane, and puts a running job of it back to its place in the line without an attempt.
--- KEYS  1..10  lane_keys
+-- KEYS  1..11  lane_keys
 -- ARGV  1 lane, 2 pause (ms; 0 = goes on at once), 3 wake channel, 4 id of the running job or '', 5 lane record
 --       A job prolongs a pause that runs, it never shortens it.
 -- Reply 1

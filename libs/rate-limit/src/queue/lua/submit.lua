@@ -1,8 +1,9 @@
 -- Accepts a job into its lane, or says why not.
--- KEYS  1..10  lane_keys, 11 idempotency entry (any key when ARGV[8] is ''), 12 ids on their way to BullMQ
+-- KEYS  1..11  lane_keys, 12 idempotency entry (any key when ARGV[8] is '')
 -- ARGV  1 id, 2 lane, 3 cost (thousandths), 4 longest wait (ms), 5 most waiting in the lane, 6 most waiting in all,
 --       7 wake channel, 8 idempotency digest or '', 9 its life (ms), 10 lane record, 11 most granted,
---       12 what result keys start with, 13..16 bucket, 17..20 share of it (17 = '' without)
+--       12 what result keys start with, 13..16 bucket, 17..20 share of it (17 = '' without),
+--       21 how long its submitter surely waits for BullMQ (ms)
 -- Reply { 0, now_ms, wait (µs), position }    waits its turn
 --       { 1, now_ms, 0, 0 }                   may start at once; it holds its tokens
 --       { 2 or 3, now_ms, wait (µs) }         lane or queue is full; wait until this one would have started
@@ -36,7 +37,7 @@ local function start_in(own, before)
 end
 
 if digest ~= '' then
-  local known_id, known_digest = string.match(redis.call('GET', KEYS[11]) or '', '^([^|]*)|(.*)$')
+  local known_id, known_digest = string.match(redis.call('GET', KEYS[12]) or '', '^([^|]*)|(.*)$')
   local job = known_id and parse_record(redis.call('HGET', k.jobs, known_id))
   -- Without a job and without a result, its submission failed, or its result was forgotten.
   if job or (known_id and redis.call('EXISTS', ARGV[12] .. known_id) == 1) then
@@ -59,9 +60,9 @@ if not at_once then
   if redis.call('ZCARD', k.pending) >= max_total then return { 3, now_ms, wait } end
 end
 local job = { seq = redis.call('HINCRBY', k.meta, 'seq', 1), cost = cost, deadline = now_ms + max_wait, lane = lane }
-if digest ~= '' then redis.call('SET', KEYS[11], id .. '|' .. digest, 'PX', life) end
+if digest ~= '' then redis.call('SET', KEYS[12], id .. '|' .. digest, 'PX', life) end
+redis.call('ZADD', k.adding, now_ms + tonumber(ARGV[21]), id)
 if not at_once then
-  redis.call('ZADD', KEYS[12], now_ms, id)
   wait_turn(k, id, job, now, ARGV[10], ARGV[7])
   return { 0, now_ms, wait, waiting + 1 }
 end

@@ -94,3 +94,21 @@ describe('isUnknownScript', () => {
     expect(isUnknownScript(reply('ERR NOSCRIPT'))).toBe(false);
   });
 });
+
+it('names the line of the script that was refused', () => {
+  const denied = reply(
+    "ERR The user executing the script can't run this command or subcommand script: 9b8c, on @user_script:2.",
+  );
+  expect(
+    storeError(denied, "local a = 1\n  redis.call('ZADD', KEYS[1], 1, a)\n").message,
+  ).toContain("(redis.call('ZADD', KEYS[1], 1, a))");
+});
+
+it.each([
+  [{ name: 'evalsha', args: ['9b8c', '2', 'rl:{q}:a', 'rl:{q}:b'] }, '(evalsha rl:{q}:a)'],
+  [{ name: 'get', args: ['rl:x'] }, '(get rl:x)'],
+  [{ name: 'info' }, '(info)'],
+])('names the command and the key that were refused: %p', (command, named) => {
+  const denied = Object.assign(reply('NOPERM No permissions to access a key'), { command });
+  expect(storeError(denied).message).toContain(named);
+});

@@ -22,6 +22,7 @@ const OUTAGES = new Set([
 const REPLY_PREFIX = /^([A-Z]{2,})(?:\s|$)/;
 /** Redis 6 wraps what a command answered inside a script; newer ones hand it on. */
 const INSIDE_SCRIPT = /^ERR Error running script .*: -?([A-Z]{2,}) /;
+const SCRIPT_LINE = /@user_script:(\d+)/;
 const FULL_HOUSE = 'ERR max number of clients reached';
 
 /** The upper-case word that a Redis error reply starts with; `undefined` for a client's own error. */
@@ -45,14 +46,29 @@ export function isConfigurationError(error: unknown): boolean {
   return !(error as Error).message.startsWith(FULL_HOUSE);
 }
 
-/** The error of this library for an error of the client. Errors of this library pass unchanged. */
-export function storeError(error: unknown): RateLimitError {
+/**
+ * The error of this library for an error of the client. Errors of this library pass unchanged.
+ * @param lua the script that ran, to name the line that was refused
+ */
+export function storeError(error: unknown, lua = ''): RateLimitError {
   if (error instanceof RateLimitError) return error;
   const text = error instanceof Error ? error.message : String(error);
   return isConfigurationError(error)
     ? new StoreConfigurationError(
-        `Redis refuses the rate limiter: ${text}. Check the password, the ACL and the key prefix`,
+        `Redis refuses the rate limiter: ${text}${refusedCall(error as Error, lua)}. Check the password, the ACL and the key prefix`,
         { cause: error },
       )
     : new StoreUnavailableError(`Redis is out: ${text}`, { cause: error });
+}
+
+/** What was refused, where the reply does not name it: the line of the script, or the command and its first key. */
+function refusedCall(error: Error, lua: string): string {
+  const line = lua.split('\n')[Number(SCRIPT_LINE.exec(error.message)?.[1]) - 1];
+  if (line !== undefined) return ` (${line.trim()})`;
+  const { name, args = [] } =
+    (error as { command?: { name?: string; args?: unknown[] } }).command ?? {};
+  if (name === undefined || replyPrefix(error) !== 'NOPERM') return '';
+  // A script is called by its digest and the number of its keys, then the keys.
+  const key = name.startsWith('eval') ? args[2] : args[0];
+  return typeof key === 'string' ? ` (${name} ${key})` : ` (${name})`;
 }

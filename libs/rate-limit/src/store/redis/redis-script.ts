@@ -28,12 +28,12 @@ export class RedisScript {
     try {
       return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {
-      if (!isUnknownScript(error)) throw storeError(error);
+      if (!isUnknownScript(error)) throw storeError(error, this.lua);
     }
     try {
       return await client.eval(this.lua, keys.length, ...keys, ...args);
     } catch (error) {
-      throw storeError(error);
+      throw storeError(error, this.lua);
     }
   }
 }
