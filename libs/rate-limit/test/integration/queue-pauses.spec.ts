@@ -104,14 +104,14 @@ describe('RetryKeyLater', () => {
     await farm.work(2);
     const queue = farm.submitter();
     const fromMs = performance.now();
-    const limited = await queue.submit({ n: 0, key: 'a', laterMs: 400, laterTimes: 1 });
+    const limited = await queue.submit({ n: 0, key: 'a', laterMs: 1500, laterTimes: 1 });
     await farm.until(1);
     const behind = await queue.submitMany(numbers(3, 1).map((n) => ({ data: { n, key: 'a' } })));
     const others = await queue.submitMany(numbers(10, 4).map((n) => ({ data: { n, key: 'b' } })));
     await Promise.all(others.map((ticket) => ticket.result()));
-    expect(performance.now() - fromMs).toBeLessThan(380);
+    expect(performance.now() - fromMs).toBeLessThan(1400);
     await Promise.all([limited, ...behind].map((ticket) => ticket.result()));
-    expect(performance.now() - fromMs).toBeGreaterThan(400);
+    expect(performance.now() - fromMs).toBeGreaterThan(1500);
     const starts = await farm.recorder.starts();
     const ofA = starts.filter(({ key }) => key === 'a');
     // It keeps its place: before those that were submitted behind it.
@@ -158,7 +158,7 @@ describe('drain', () => {
 });
 
 describe('a rate that changes in the middle (rolling deploy)', () => {
-  it('halved while old workers still run: never faster than the old numbers, and soon the new ones', async () => {
+  it('halved while old workers still run: never faster than the old numbers, then as slow as the new ones', async () => {
     farm = await QueueFarm.create({ rate: 100, capacity: 10 });
     const old = await farm.work(2);
     const queue = farm.submitter();
@@ -166,18 +166,17 @@ describe('a rate that changes in the middle (rolling deploy)', () => {
     await farm.until(60);
     await farm.work(1, { rate: 50, capacity: 5 });
     await farm.until(120);
-    await Promise.all(old.map((worker) => worker.terminate()));
-    const before = (await farm.recorder.starts()).length;
-    const starts = await farm.until(before + 60);
-    // Every charge of old and new workers is under the old numbers …
+    const reports = await Promise.all(old.map((worker) => worker.terminate()));
+    await farm.until((await farm.recorder.starts()).length + 60);
+    const before = reports.flatMap(({ log }) => log.charges);
     const { charges } = await farm.tally();
-    expect(excessCredits(charges, farm.envelope)).toBeLessThanOrEqual(0);
-    // … and once the old workers are gone, the rate is the new one.
-    const last = starts.slice(before + 5).map(({ atMs }) => atMs);
-    const rate = ((last.length - 1) / (last[last.length - 1] - last[0])) * 1000;
-    expect(rate).toBeGreaterThan(45);
-    expect(rate).toBeLessThan(55);
-    expect(await farm.submitter({ rate: 50, capacity: 5 }).counts()).toMatchObject({ failed: 0 });
+    expect(excessCredits([...before, ...charges], farm.envelope)).toBeLessThanOrEqual(0);
+    // What an old pacer had paid may still start; from then on the new numbers hold.
+    const changedUs = Math.max(...before.map(({ ranAtUs }) => ranAtUs));
+    const after = charges.filter(({ ranAtUs }) => ranAtUs > changedUs).slice(5);
+    expect(after.length).toBeGreaterThan(40);
+    const { n, q, capacity } = farm.envelope;
+    expect(excessCredits(after, { n: n / 2, q, capacity: capacity / 2 })).toBeLessThanOrEqual(0);
   }, 40_000);
 
   it('raised: what waits already is faster too', async () => {
