@@ -1,6 +1,6 @@
 // The errors of the queued limiter; the family is core/errors.ts.
 import { RateLimitError } from '../core/errors';
-import { wholeNumber } from './queue-options';
+import { wholeNumber } from './whole-number';
 
 /** The lane's or the queue's bound of waiting jobs is reached. Nothing was enqueued. */
 export class QueueFullError extends RateLimitError {

@@ -1,6 +1,7 @@
 // Pure: the limits of a queue's lanes, and how many jobs run at once.
 import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
-import { wholeNumber, type RateLimitQueueOptions } from './queue-options';
+import type { RateLimitQueueOptions } from './queue-options';
+import { wholeNumber } from './whole-number';
 
 /** What paces the lanes of a queue. */
 export interface QueueLimits {

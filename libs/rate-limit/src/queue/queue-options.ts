@@ -3,6 +3,7 @@ import type { ConnectionOptions, JobsOptions, WorkerOptions } from 'bullmq';
 import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
 import type { PacedQueueOptions } from './queue-face';
+import { wholeNumber } from './whole-number';
 
 /** Options of one queue. `Data` is the payload of its jobs. */
 export interface RateLimitQueueOptions<Data = unknown> extends PacedQueueOptions<Data> {
@@ -52,16 +53,6 @@ const OPTION_NAMES = [
   'connection',
   'submitOnly',
 ];
-
-/** @throws InvalidLimitError for a number that is not whole or below `least` */
-export function wholeNumber(value: unknown, place: string, option: string, least: number): number {
-  if (!Number.isSafeInteger(value) || (value as number) < least) {
-    throw new InvalidLimitError(
-      `${place}: ${option} ${shown(value)} is not a whole number of at least ${least}`,
-    );
-  }
-  return value as number;
-}
 
 /** @throws UnsupportedOperationError for a job option that the queue decides itself */
 export function checkJobOptions(job: JobsOptions | undefined, place: string): void {
