@@ -6,7 +6,7 @@ const DEMO = '^apps/demo/src/main\\.ts$';
 // Files directly in store/: the port and its words.
 const PORT = 'store/[^/]+\\.ts$';
 const NEST_FILES =
-  '\\.(module|module-definition|decorator|providers|constants|options|service)\\.ts$';
+  '\\.(module|module-definition|controller|decorator|providers|constants|options|service)\\.ts$';
 const NEST_PACKAGES = ['@nestjs/(common|core)', 'rxjs', 'reflect-metadata'];
 
 /** `path`: the files of a floor. `uses`: what they may import inside. `packages`, `node`: and outside. */
@@ -30,14 +30,22 @@ const floors = [
     path: 'queue/',
     except: NEST_FILES,
     // Its order lives in scripts of its own, on connections of its own.
-    uses: ['core/', PORT, 'limiter/', 'queue/', 'store/redis/', 'store/resilient/deadlines\\.ts$'],
+    uses: [
+      'core/',
+      PORT,
+      'limiter/',
+      'http/',
+      'queue/',
+      'store/redis/',
+      'store/resilient/deadlines\\.ts$',
+    ],
     packages: ['bullmq'],
     node: ['crypto', 'events'],
   },
   {
     name: 'queue-nest-files',
     path: `queue/.*${NEST_FILES}`,
-    uses: ['core/', PORT, 'limiter/', 'queue/', 'nest/'],
+    uses: ['core/', PORT, 'limiter/', 'http/', 'queue/', 'nest/'],
     packages: ['bullmq', ...NEST_PACKAGES],
   },
   {

@@ -1,10 +1,10 @@
 // The seam of deferring: what nest-rate-limit/queue provides, and how the guard and the wrapped handler meet. The main
 // entry knows no queue.
-import type { ExecutionContext } from '@nestjs/common';
 import type { Caller } from '../http/caller';
 import type { CallCharge } from './call-charges';
-import type { Plan, PlannedVariant } from './plan';
-import type { DeferTo } from './rate-limit.options';
+import type { HandlerParameters } from './handler-parameters';
+import type { Plan } from './plan';
+import type { DeferTo, RateLimitModuleOptions } from './rate-limit.options';
 
 /** Provided in any module of the application: takes calls that became jobs. */
 export const DEFERRALS = Symbol.for('nest-rate-limit:deferrals');
@@ -13,9 +13,20 @@ export const DEFERRALS = Symbol.for('nest-rate-limit:deferrals');
 export interface Deferrals {
   /**
    * Checks at start-up that a handler can be deferred.
+   * @param module the options of the module that limits it
    * @throws InvalidLimitError, UnsupportedOperationError naming the handler
    */
-  check(plan: Plan, variant: PlannedVariant, to: DeferTo): void;
+  check(plan: Plan, to: DeferTo, module: RateLimitModuleOptions): void;
+  /**
+   * Answers a call: by its handler, or by the job that it became.
+   * @param args the handler's, after the pipes
+   */
+  answer(
+    call: DeferrableCall,
+    parameters: HandlerParameters,
+    args: readonly unknown[],
+    handle: () => unknown,
+  ): unknown;
 }
 
 /** A call of a handler with a limit that defers, after the guard let it through. */
@@ -30,16 +41,18 @@ export interface DeferrableCall {
   readonly tell: () => void;
 }
 
-/** By request: the wrapped handler gets no context of its own, but its parameters are made from the request. */
-const calls = new WeakMap<object, { readonly handler: object; readonly call: DeferrableCall }>();
+/** By request: the wrapped handler gets no context, but its parameters are made from the request. */
+const calls = new WeakMap<object, DeferrableCall>();
 
 /** Leaves a call for its handler. */
-export function leaveCall(context: ExecutionContext, call: DeferrableCall): void {
-  calls.set(context.getArgByIndex<object>(0), { handler: context.getHandler(), call });
+export function leaveCall(request: object, call: DeferrableCall): void {
+  calls.set(request, call);
 }
 
-/** What the guard left for this handler; `undefined` where no guard looked at the call. */
-export function leftCall(context: ExecutionContext): DeferrableCall | undefined {
-  const left = calls.get(context.getArgByIndex<object>(0));
-  return left?.handler === context.getHandler() ? left.call : undefined;
+/** What the guard left for the handler of a request, once; `undefined` where no guard looked at it. */
+export function takeCall(request: unknown): DeferrableCall | undefined {
+  if (typeof request !== 'object' || request === null) return undefined;
+  const call = calls.get(request);
+  calls.delete(request);
+  return call;
 }

@@ -27,6 +27,7 @@ export interface PlannedLimit {
 /** What a call of a handler is charged. */
 export interface Plan {
   readonly place: HandlerPlace;
+  readonly handler: object;
   /** In order: those of `always`, of the class, of the method. */
   readonly limits: readonly PlannedLimit[];
   /** A decorator says what is charged, or that nothing is. */

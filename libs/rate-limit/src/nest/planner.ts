@@ -87,7 +87,8 @@ export class Planner {
       for (const name of level.skips) this.#skips.set(name, level.place);
     }
     const { limits, decorated } = mergedLimits(levels, this.#moduleLimits);
-    const plan = { place, limits: limits.map((each) => this.#planned(each, place)), decorated };
+    const planned = limits.map((each) => this.#planned(each, place));
+    const plan = { place, handler, limits: planned, decorated };
     checkOnLimits(plan);
     return plan;
   }

@@ -1,5 +1,6 @@
 // Records limits on classes and methods. Checks nothing: that is done at start-up, for all at once.
 import 'reflect-metadata';
+import { isDeferTo } from './on-limit';
 import { RATE_LIMITS_METADATA } from './rate-limit.constants';
 import type { RateLimitOptions } from './rate-limit.options';
 import { recordingDecorator, type Recording } from './recording';
@@ -35,5 +36,13 @@ export function RateLimit(
 /** Numbers with options. Without `rate`: the tier table (else the module's `limit`) with these options. */
 export function RateLimit(options: RateLimitOptions): Recording;
 export function RateLimit(...args: unknown[]): Recording {
-  return recordingDecorator(RATE_LIMITS_METADATA, args);
+  const record = recordingDecorator(RATE_LIMITS_METADATA, args) as MethodDecorator;
+  const onLimits = args.map((each) => (each as RateLimitOptions | null | undefined)?.onLimit);
+  const to = onLimits.find(isDeferTo);
+  if (to === undefined) return record as Recording;
+  const defer: MethodDecorator = (target, method, descriptor) => {
+    record(target, method, descriptor);
+    to.wrap(target, method, descriptor);
+  };
+  return defer as Recording;
 }

@@ -19,10 +19,11 @@ export type OfCall<T> = (caller: Caller, context: ExecutionContext) => MaybeProm
 export interface DeferTo {
   readonly queue: string;
   /**
-   * Puts the deferral around a handler; `@RateLimit` calls it when it is applied to a method.
+   * Puts the deferral around a handler, or around all of a class; `@RateLimit` calls it when it is
+   * applied.
    * @internal
    */
-  wrap(target: object, method: string | symbol, descriptor: PropertyDescriptor): void;
+  wrap(target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void;
 }
 
 /** One limit on a class, a method or the whole application: numbers, and what they apply to. */

@@ -36,7 +36,7 @@ export class RequestLimiter {
   #deferrals: Deferrals | undefined;
 
   constructor(
-    @Inject(RATE_LIMIT_OPTIONS) options: RateLimitModuleOptions,
+    @Inject(RATE_LIMIT_OPTIONS) private readonly options: RateLimitModuleOptions,
     @Inject(PlanTable) private readonly plans: PlanTable,
     @Inject(RateLimiterService) private readonly limiter: RateLimiterService,
     @Inject(ErrorLog) private readonly errors: ErrorLog,
@@ -111,7 +111,7 @@ export class RequestLimiter {
         `${name}: deferTo(${shown(onLimit.queue)}) needs that queue: import RateLimitQueueModule.register({ name: ${shown(onLimit.queue)} }) of nest-rate-limit/queue`,
       );
     }
-    this.#deferrals.check(plan, variant, onLimit);
+    this.#deferrals.check(plan, onLimit, this.options);
   }
 
   #due(
@@ -161,7 +161,7 @@ export class RequestLimiter {
 
   /** For the handler: which of its limits defers, and whether it is to. */
   #leaveDeferrable(
-    { caller, context }: Call,
+    { caller }: Call,
     charges: readonly CallCharge[],
     { deferred, decisions }: Admission,
   ): void {
@@ -169,7 +169,7 @@ export class RequestLimiter {
       const { onLimit } = charge.variant;
       const decided = decisions.find((each) => each.charge === charge);
       if (!isDeferTo(onLimit) || decided === undefined || this.#deferrals === undefined) continue;
-      leaveCall(context, {
+      leaveCall(caller.req as object, {
         caller,
         to: onLimit,
         charge,

@@ -39,6 +39,8 @@ export interface QueueSurroundings {
 export interface OpenQueue {
   readonly queue: RateLimitedQueue<never, never>;
   readonly lanes: Lanes;
+  /** All keys of one script must then share a slot. */
+  readonly isCluster: boolean;
   /** The lane of jobs that pay a bucket of the module, all of it: for `deferTo`. */
   laneOf(bucket: string, limit: ParsedLimit): Lane;
   /** Starts a worker and a pacer. Once. */
@@ -128,6 +130,7 @@ export function openQueue(
   };
   return {
     lanes,
+    isCluster: connections.isCluster,
     laneOf: (bucket, limit) => {
       const numbers = { bucket: bucketNumbers(limit), share: bucketNumbers(limit) };
       const record: LaneRecord = { bucket: connections.keyPrefix + bucket, numbers };

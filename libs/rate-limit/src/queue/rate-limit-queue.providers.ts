@@ -3,9 +3,12 @@ import { Logger, type Provider } from '@nestjs/common';
 import { InvalidLimitError } from '../core/errors';
 import { shown } from '../core/limit';
 import type { PolicyRegistry } from '../limiter/policy-registry';
+import { DEFERRALS } from '../nest/deferral';
 import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from '../nest/rate-limit.constants';
 import type { RateLimitModuleOptions } from '../nest/rate-limit.options';
+import { QueueDeferrals } from './deferrals.service';
 import { openQueue, type OpenQueue, type QueueSurroundings } from './open-queue';
+import { OpenQueues } from './open-queues.service';
 import { OutageLog } from './outage-log';
 import { Processors } from './processors.service';
 import { getRateLimitedQueueToken, OPEN_QUEUE, QUEUE_OPTIONS } from './rate-limit-queue.constants';
@@ -19,7 +22,9 @@ const LEAST_SUBMIT_TIMEOUT_MS = 1000;
 /** The providers of one registration. */
 export function queueProviders(name: string): Provider[] {
   return [
+    OpenQueues,
     Processors,
+    { provide: DEFERRALS, useClass: QueueDeferrals },
     {
       provide: OPEN_QUEUE,
       useFactory: (
