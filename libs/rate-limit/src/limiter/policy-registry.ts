@@ -7,6 +7,7 @@ import {
   type ConcurrencyOptions,
   parseConcurrency,
 } from './concurrency-limit';
+import { LiveNumbers } from './live-numbers';
 import {
   DEFAULT_NAME,
   parsePolicy,
@@ -21,6 +22,16 @@ import { knownTier, tierTable, type TierTable } from './tiers';
 export const APP_SCOPE = 'app';
 /** Scopes chosen at run time are remembered up to this many; `reset(key)` then misses the rest. */
 const MOST_PLACES = 10_000;
+
+/** Where the numbers of a row come from, for those that follow it. */
+export function tierOrigin(tier: string): string {
+  return `tier ${tier}`;
+}
+
+/** The same for a named policy. */
+export function policyOrigin(name: string): string {
+  return `policy ${name}`;
+}
 
 /** What a registry is made from. */
 export interface PolicyRegistryOptions extends PolicyBehaviour {
@@ -40,7 +51,8 @@ export class PolicyRegistry {
   readonly #places = new Map<string, BucketPlace>();
   readonly #inline = new WeakMap<Limit, Policy>();
   readonly #names = new Set<string>([DEFAULT_NAME]);
-  readonly #tierNumbers: Readonly<Record<string, Limit>>;
+  readonly #tierNumbers: Record<string, Limit>;
+  readonly #live: LiveNumbers;
   readonly #defaults: PolicyBehaviour;
 
   /** @throws InvalidLimitError naming option and value */
@@ -49,7 +61,8 @@ export class PolicyRegistry {
     private readonly namer: BucketNamer,
   ) {
     this.#defaults = options;
-    this.#tierNumbers = options.tiers ?? {};
+    this.#tierNumbers = { ...options.tiers };
+    this.#live = new LiveNumbers(options);
     const { limit, policies = {}, tiers, defaultTier } = options;
     if (limit !== undefined)
       this.limit = this.inline(limit, {}, 'RateLimitModule: limit', APP_SCOPE);
@@ -61,7 +74,8 @@ export class PolicyRegistry {
         );
       }
       const scope = policy.scope ?? name;
-      this.#policies.set(name, this.inline({ ...policy, name }, policy, place, scope));
+      const numbers = { ...policy, name };
+      this.#policies.set(name, this.inline(numbers, policy, place, scope, policyOrigin(name)));
     }
     if (tiers !== undefined) {
       const rows = new Map(
@@ -70,7 +84,9 @@ export class PolicyRegistry {
           if (this.#policies.has(name)) {
             throw new InvalidLimitError(`${place}: ${shown(name)} is the name of a policy as well`);
           }
-          return [name, parsePolicy(row, {}, options, place)];
+          const parsed = parsePolicy(row, {}, options, place);
+          this.#live.follow(tierOrigin(name), parsed, {});
+          return [name, parsed];
         }),
       );
       this.tiers = tierTable(rows, defaultTier);
@@ -106,6 +122,27 @@ export class PolicyRegistry {
     return this.#tierNumbers[knownTier(tier, this.tiers?.names ?? [])];
   }
 
+  /** Other numbers for a row of the tier table. @throws InvalidLimitError, UnknownPolicyError */
+  setTier(tier: string, limit: Limit): void {
+    knownTier(tier, this.tiers?.names ?? []);
+    this.#change(tierOrigin(tier), limit, `setTier(${shown(tier)})`);
+    this.#tierNumbers[tier] = { ...limit };
+  }
+
+  /** Other numbers for a named policy. @throws InvalidLimitError, UnknownPolicyError */
+  setPolicy(name: string, limit: Limit): void {
+    this.named(name);
+    this.#change(policyOrigin(name), limit, `setPolicy(${shown(name)})`);
+  }
+
+  #change(origin: string, limit: Limit, place: string): void {
+    const { name } = parsePolicy(limit, {}, this.#defaults, place);
+    if (name !== DEFAULT_NAME) {
+      throw new InvalidLimitError(`${place}: name ${shown(name)} cannot be changed: leave it out`);
+    }
+    this.#live.change(origin, limit, place);
+  }
+
   /** @throws UnknownPolicyError listing the known names */
   named(name: string): ScopedPolicy {
     const policy = this.#policies.get(name);
@@ -123,9 +160,21 @@ export class PolicyRegistry {
     return this.in(scope, (this.tiers as TierTable).row(tier));
   }
 
-  /** Parses a limit that stands in code and places it. @throws InvalidLimitError */
-  inline(limit: Limit, behaviour: PolicyBehaviour, place: string, scope: string): ScopedPolicy {
-    return this.in(scope, parsePolicy(limit, behaviour, this.#defaults, place));
+  /**
+   * Parses a limit that stands in code and places it.
+   * @param origin the tier or the named policy that its numbers come from: it follows when they change
+   * @throws InvalidLimitError
+   */
+  inline(
+    limit: Limit,
+    behaviour: PolicyBehaviour,
+    place: string,
+    scope: string,
+    origin?: string,
+  ): ScopedPolicy {
+    const policy = parsePolicy(limit, behaviour, this.#defaults, place);
+    if (origin !== undefined) this.#live.follow(origin, policy, behaviour);
+    return this.in(scope, policy);
   }
 
   /** Parses a concurrency limit and places it. @throws InvalidLimitError */

@@ -37,8 +37,10 @@ export interface PolicyBehaviour {
 /** A limit with a name, parsed. */
 export interface Policy {
   readonly name: string;
+  /** As it is now: `LiveNumbers` may change it, so read it once a charge. */
   readonly limit: ParsedLimit;
   readonly failureMode: FailureMode;
+  /** As it is now. */
   readonly localLimit: ParsedLimit;
   readonly shadow: boolean;
 }

@@ -151,6 +151,21 @@ export class RateLimiter {
     await this.#configurations.clear(key, options);
   }
 
+  /**
+   * Gives a row of the tier table other numbers, for everybody who has it, from the next charge on. In this process:
+   * call it in every instance, e.g. from what watches your settings. Tokens carry over.
+   *
+   * @throws InvalidLimitError, UnknownPolicyError; nothing was changed
+   */
+  setTier(tier: string, limit: Limit): void {
+    this.registry.setTier(tier, limit);
+  }
+
+  /** The same for a named policy of the module. */
+  setPolicy(name: string, limit: Limit): void {
+    this.registry.setPolicy(name, limit);
+  }
+
   /** What is in force for `key`, blocks included, under the policies known in this process. */
   async configurations(key: string): Promise<PolicyConfiguration[]> {
     this.#check(key);

@@ -4,7 +4,12 @@ import { InvalidLimitError, UnknownPolicyError } from '../core/errors';
 import { shown, type Limit } from '../core/limit';
 import { byIp } from '../http/key-resolvers';
 import { DEFAULT_NAME, priceOf, type PolicyBehaviour, type ScopedPolicy } from '../limiter/policy';
-import { APP_SCOPE, type PolicyRegistry } from '../limiter/policy-registry';
+import {
+  APP_SCOPE,
+  policyOrigin,
+  type PolicyRegistry,
+  tierOrigin,
+} from '../limiter/policy-registry';
 import { knownTier } from '../limiter/tiers';
 import { byName, classLevels, declaredLevel } from './declared-level';
 import { declaredByOptions, type DeclaredLimit } from './declared-limit';
@@ -131,11 +136,11 @@ export class Planner {
     const { name, options, place } = declared;
     const { tiers } = this.registry;
     const { limit } = this.options;
-    const row = (numbers: Limit) =>
-      this.#settled({ ...numbers, name }, { ...options, scope }, place, APP_SCOPE, at);
+    const row = (numbers: Limit, origin?: string) =>
+      this.#settled({ ...numbers, name }, { ...options, scope }, place, APP_SCOPE, at, origin);
     if (tiers !== undefined) {
       const rows = this.options.tiers as Readonly<Record<string, Limit>>;
-      const byTier = new Map(tiers.names.map((tier) => [tier, row(rows[tier])]));
+      const byTier = new Map(tiers.names.map((tier) => [tier, row(rows[tier], tierOrigin(tier))]));
       return { name, byTier, otherwise: byTier.get(tiers.defaultTier) as PlannedVariant };
     }
     if (limit !== undefined) {
@@ -154,7 +159,8 @@ export class Planner {
     }
     this.#named(name, place);
     const policy = this.options.policies?.[name] as RateLimitOptions & Limit;
-    return this.#settled({ ...policy, name }, { ...policy, ...options }, place, name, at);
+    const merged = { ...policy, ...options };
+    return this.#settled({ ...policy, name }, merged, place, name, at, policyOrigin(name));
   }
 
   #settled(
@@ -163,9 +169,10 @@ export class Planner {
     place: string,
     defaultScope: string,
     at: HandlerPlace | undefined,
+    origin?: string,
   ): PlannedVariant {
     const scope = scopeOf(options.scope ?? defaultScope, at);
-    const scoped = this.registry.inline(numbers, options, place, scope);
+    const scoped = this.registry.inline(numbers, options, place, scope, origin);
     const { cost = 1, key = this.options.key ?? byIp(), skip, onLimit = 'reject' } = options;
     const maxWaitMs = onLimit === 'wait' ? (options.maxWaitMs ?? 0) : 0;
     if (typeof cost === 'number') checkCost(cost, scoped, place);
