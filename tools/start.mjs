@@ -39,6 +39,7 @@ function newest(path) {
 
 /** The library first: once it has been built, the demo loads that build, however old it is. */
 function build() {
+  console.log('Building the library and the demo, some seconds…');
   const nest = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
   for (const project of ['rate-limit', 'demo']) {
     const { status } = spawnSync(process.execPath, [nest, 'build', project], {

@@ -5,7 +5,7 @@ import { CostExceedsCapacityError, InvalidCostError, InvalidLimitError } from '.
 import { type ParsedLimit, shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
 import type { Outcome } from '../store/rate-limit-store';
 import type { Answer, ResilientCharge } from '../store/resilient-port';
-import { priceOf, type ScopedPolicy } from './policy';
+import { type Policy, priceOf, type ScopedPolicy } from './policy';
 
 /** Beside the decisions, which are plain data. */
 const limits = new WeakMap<Decision, ParsedLimit>();
@@ -18,6 +18,14 @@ export interface PreparedCharge {
   readonly cost: number;
 }
 
+/** @throws InvalidCostError unless the cost is a positive finite number */
+export function checkCost(cost: unknown, { name }: Policy): asserts cost is number {
+  if (typeof cost === 'number' && cost > 0 && cost < Infinity) return;
+  throw new InvalidCostError(
+    `cost ${shown(cost)} of policy "${name}" is not a positive finite number`,
+  );
+}
+
 /**
  * @throws InvalidCostError, CostExceedsCapacityError; the bucket is untouched
  */
@@ -26,11 +34,7 @@ export function bucketCharge(
   maxWaitUs = 0,
 ): ResilientCharge {
   const { limit } = policy;
-  if (typeof cost !== 'number' || !(cost > 0 && cost < Infinity)) {
-    throw new InvalidCostError(
-      `cost ${shown(cost)} of policy "${policy.name}" is not a positive finite number`,
-    );
-  }
+  checkCost(cost, policy);
   const price = priceOf(cost, limit);
   if (price > limit.capacity) {
     throw new CostExceedsCapacityError(

@@ -131,8 +131,8 @@ export class ConcurrencyLimiter {
     fn: (signal: AbortSignal) => unknown,
   ): ConcurrencyLimit {
     this.#check();
-    if (typeof key !== 'string') {
-      throw new MissingKeyError(`key ${shown(key)} is not a string: whose calls are they?`);
+    if (typeof key !== 'string' || key === '') {
+      throw new MissingKeyError(`key ${shown(key)} is not a text: whose calls are they?`);
     }
     const { scope = APP_SCOPE, signal } = options ?? {};
     if (typeof scope !== 'string' || scope === '') {

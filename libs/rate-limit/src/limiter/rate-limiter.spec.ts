@@ -1,4 +1,5 @@
 import { bucketNamer } from '../core/bucket-key';
+import { MissingKeyError } from '../core/errors';
 import { MemoryStore } from '../store/memory/memory-store';
 import { ResilientStore } from '../store/resilient/resilient-store';
 import { LimiterEmitter } from './events';
@@ -40,6 +41,21 @@ describe('RateLimiter', () => {
     expect((await limiter.consume('a', limit)).allowed).toBe(false);
     advance(1);
     expect((await limiter.consume('a', limit)).allowed).toBe(true);
+  });
+
+  it.each(['', undefined, null, 5, {}])('knows no key %p: nobody shares a bucket', async (key) => {
+    const { limiter } = limiterAt({ limit: { rate: 1 } });
+    const calls = [
+      limiter.consume(key as string),
+      limiter.consumeAll([{ key: 'a' }, { key: key as string }]),
+      limiter.peek(key as string),
+      limiter.getInfo(key as string),
+      limiter.reset(key as string),
+      limiter.configure(key as string, { rate: 1 }),
+      limiter.block(key as string, undefined, 5),
+    ];
+    for (const call of calls) await expect(call).rejects.toThrow(MissingKeyError);
+    expect(await limiter.getInfo('a')).toBeNull();
   });
 
   it('charges all or none, and the strictest binds', async () => {

@@ -278,6 +278,8 @@ export class RateLimiter {
     if (typeof key !== 'string') {
       throw new MissingKeyError(`key ${shown(key)} is not a string: whose bucket is it?`);
     }
+    // Whoever has no key would share this bucket with all others who have none.
+    if (key === '') throw new MissingKeyError('key "" is empty: whose bucket is it?');
   }
 
   #checkOpen(): void {

@@ -5,7 +5,7 @@ import { MissingKeyError } from '../core/errors';
 import type { Caller } from '../http/caller';
 import { resolveKey } from '../http/key-resolver';
 import { type MaybePromise, whenThere } from '../http/maybe-promise';
-import type { PreparedCharge } from '../limiter/charge';
+import { checkCost, type PreparedCharge } from '../limiter/charge';
 import { priceOf } from '../limiter/policy';
 import type { TierTable } from '../limiter/tiers';
 import { inTurn } from './in-turn';
@@ -31,6 +31,8 @@ export class CallCharges {
   constructor(
     private readonly options: Pick<RateLimitModuleOptions, 'skip' | 'tierOf'>,
     private readonly tiers: TierTable | undefined,
+    /** Told what went wrong in a limit that only shadows: nobody else hears of it. */
+    private readonly report: (error: unknown) => void,
   ) {}
 
   /** The charges of a call; those of limits that are skipped for it are left out. */
@@ -59,40 +61,54 @@ export class CallCharges {
   }
 
   #charge(call: Call, variant: PlannedVariant): MaybePromise<CallCharge | undefined> {
+    if (!variant.scoped.policy.shadow) return this.#asked(call, variant);
+    // A shadow changes no answer, whatever the functions beside it do.
+    const unseen = (error: unknown) => {
+      if (!MissingKeyError.is(error)) this.report(error);
+      return undefined;
+    };
+    try {
+      const charge = this.#asked(call, variant);
+      return charge instanceof Promise ? charge.catch(unseen) : charge;
+    } catch (error) {
+      return unseen(error);
+    }
+  }
+
+  #asked(call: Call, variant: PlannedVariant): MaybePromise<CallCharge | undefined> {
     const { caller, context } = call;
     const { skip, cost, scoped } = variant;
     return whenThere(skip?.(caller, context) ?? false, (skipped) => {
       if (skipped) return undefined;
       return whenThere(typeof cost === 'number' ? cost : cost(caller, context), (tokens) => {
         if (tokens === 0 || isHopelessShadow(variant, tokens)) return undefined;
-        return whenThere(this.#key(call, variant), (key) =>
-          key === undefined ? undefined : { scoped, key, cost: tokens, variant },
-        );
+        return whenThere(this.#key(call, variant), (key) => ({
+          scoped,
+          key,
+          cost: tokens,
+          variant,
+        }));
       });
     });
   }
 
-  /** `undefined` only in shadow mode, which denies nobody. @throws MissingKeyError */
-  #key(call: Call, { key: resolver, scoped }: PlannedVariant): MaybePromise<string | undefined> {
+  /** @throws MissingKeyError */
+  #key(call: Call, { key: resolver }: PlannedVariant): MaybePromise<string> {
     const known = call.keys.get(resolver);
     if (known !== undefined) return known;
-    const missing = (error: unknown) => {
-      if (scoped.policy.shadow && MissingKeyError.is(error)) return undefined;
-      throw error;
-    };
-    try {
-      const key = whenThere(resolveKey(resolver, call.caller, call.context), (found) => {
-        call.keys.set(resolver, found);
-        return found;
-      });
-      return key instanceof Promise ? key.catch(missing) : key;
-    } catch (error) {
-      return missing(error);
-    }
+    return whenThere(resolveKey(resolver, call.caller, call.context), (found) => {
+      call.keys.set(resolver, found);
+      return found;
+    });
   }
 }
 
-/** A shadow limit that could never be met has nothing to say. */
+/**
+ * A shadow limit that could never be met has nothing to say.
+ * @throws InvalidCostError
+ */
 function isHopelessShadow({ scoped: { policy } }: PlannedVariant, cost: number): boolean {
-  return policy.shadow && cost > 0 && priceOf(cost, policy.limit) > policy.limit.capacity;
+  if (!policy.shadow) return false;
+  checkCost(cost, policy);
+  return priceOf(cost, policy.limit) > policy.limit.capacity;
 }

@@ -84,6 +84,7 @@ function checkStore({ store, redis }: RateLimitModuleOptions): void {
       );
     }
   }
+  if (isObject(redis) && !isRedisLike(redis)) checkRedisOptions(redis);
   if (store === undefined) return;
   const methods = store as unknown as Record<string, unknown> | null;
   const missing = isObject(methods)
@@ -99,6 +100,27 @@ function checkStore({ store, redis }: RateLimitModuleOptions): void {
       `${PLACE}: store.source ${shown(store.source)} is neither "shared" nor "memory"`,
     );
   }
+}
+
+/** What ioredis would only find out by trying to connect, again and again. */
+function checkRedisOptions({ port, db, host }: { port?: unknown; db?: unknown; host?: unknown }) {
+  if (host !== undefined && (typeof host !== 'string' || host === '')) {
+    throw new InvalidLimitError(`${PLACE}: redis.host ${shown(host)} is not a name or an address`);
+  }
+  if (port !== undefined && !isWhole(port, 1, 65_535)) {
+    throw new InvalidLimitError(
+      `${PLACE}: redis.port ${shown(port)} is not a whole number from 1 to 65535`,
+    );
+  }
+  if (db !== undefined && !isWhole(db, 0, Number.MAX_SAFE_INTEGER)) {
+    throw new InvalidLimitError(`${PLACE}: redis.db ${shown(db)} is not a whole number from 0 on`);
+  }
+}
+
+/** As ioredis reads it: settings may come from the environment as text. */
+function isWhole(value: unknown, least: number, most: number): boolean {
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return Number.isInteger(number) && (number as number) >= least && (number as number) <= most;
 }
 
 function checkHashKeys(hashKeys: unknown): void {

@@ -2,6 +2,7 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { bucketNamer } from '../core/bucket-key';
 import { systemClock } from '../core/clock';
+import { StoreConfigurationError } from '../core/errors';
 import { ConcurrencyLimiter } from '../limiter/concurrency-limiter';
 import { LimiterEmitter } from '../limiter/events';
 import { PolicyRegistry } from '../limiter/policy-registry';
@@ -106,7 +107,9 @@ async function rateLimitStore(options: RateLimitModuleOptions): Promise<RateLimi
   const problem = await client.connected(START_PATIENCE_MS);
   if (problem !== undefined) {
     logger.error(
-      `Redis is not there at the start: ${problem.message}; going on without it until it is`,
+      StoreConfigurationError.is(problem)
+        ? `${problem.message}; until then every limited call is answered with 500`
+        : `Redis is not there at the start: ${problem.message}; going on without it until it is`,
     );
   }
   return new RedisStore(client, {
@@ -121,6 +124,7 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
   return {
     source: store.source,
     leases: store.leases,
+    configurations: store.configurations,
     take: (charges) => store.take(charges),
     peek: (charges) => store.peek(charges),
     giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),

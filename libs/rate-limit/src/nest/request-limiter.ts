@@ -20,6 +20,7 @@ import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from './rate-limit.constants';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { HttpCaller, onDisconnect, setHeaders } from './transports/http-caller';
+import { ProxyWatch } from './transports/proxy-watch';
 import { Waiters } from './waiters';
 import { wirePolicy } from './wire-policy';
 
@@ -30,6 +31,7 @@ export class RequestLimiter {
   readonly #admissions: Admissions;
   readonly #headers: HeaderWriter;
   readonly #logger = new Logger('RateLimitGuard');
+  readonly #proxies = new ProxyWatch();
   readonly #unknownTransports = new Set<string>();
   /** Names that guards were made for, until they can be checked. */
   readonly #expected = new Set<string>();
@@ -44,7 +46,7 @@ export class RequestLimiter {
     @Inject(Waiters) waiters: Waiters,
   ) {
     this.#admissions = new Admissions(limiter, waiters);
-    this.#charges = new CallCharges(options, tiers);
+    this.#charges = new CallCharges(options, tiers, (error) => errors.report(error));
     this.#headers = headerWriter(options.headers);
   }
 
@@ -63,7 +65,12 @@ export class RequestLimiter {
       const record = callRecord(context);
       due = this.#due(context, record, names);
       if (due.length === 0) return true;
-      const call = { caller: new HttpCaller(context), context, limits: due, keys: new Map() };
+      const call = {
+        caller: new HttpCaller(context, this.#proxies),
+        context,
+        limits: due,
+        keys: new Map(),
+      };
       const done = whenThere(this.#charges.of(call), (charges) =>
         this.#decide(call, record, charges),
       );

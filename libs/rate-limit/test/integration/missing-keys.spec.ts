@@ -4,7 +4,14 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { Controller, Get, type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Logger,
+  type MiddlewareConsumer,
+  Module,
+  type NestModule,
+} from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import {
   byUser,
@@ -14,6 +21,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
+  type RateLimitOptions,
 } from 'nest-rate-limit';
 import { ADAPTERS, closeApps, startApp } from '../support/nest-app';
 
@@ -117,6 +125,37 @@ describe.each(ADAPTERS)('B39 on %s', (_, adapter) => {
     const { statuses } = await startApp(app(key, { mode: 'shadow' }), { adapter });
     expect(await statuses(3, '/')).toEqual([200, 200, 200]);
     expect(await statuses(3, '/', { user: 'ada' })).toEqual([200, 200, 200]);
+  });
+
+  it.each<[string, RateLimitOptions]>([
+    ['a cost of text', { cost: () => '5' as never }],
+    ['a bigint', { cost: () => 5n as never }],
+    ['a cost below 0', { cost: () => -1 }],
+    ['a cost that fails', { cost: () => Promise.reject(new Error('down')) }],
+    [
+      'a skip that fails',
+      {
+        skip: () => {
+          throw new Error('down');
+        },
+      },
+    ],
+    ['a key that fails', { key: () => Promise.reject(new Error('down')) }],
+  ])('in shadow mode %s changes no answer, and is told', async (_what, options) => {
+    @Controller()
+    class Routes {
+      @Get()
+      @RateLimit({ rate: 0.001, capacity: 2, mode: 'shadow', ...options })
+      get() {
+        return 'ok';
+      }
+    }
+    const told = jest.spyOn(Logger.prototype, 'error').mockImplementation();
+    const { imports, providers } = app(undefined);
+    const { statuses } = await startApp({ imports, providers, controllers: [Routes] }, { adapter });
+    expect(await statuses(3, '/')).toEqual([200, 200, 200]);
+    expect(told.mock.calls.flat().join()).toMatch(/down|of policy "default" is not a positive/);
+    told.mockRestore();
   });
 
   it('keys of any text are buckets of their own (B37)', async () => {

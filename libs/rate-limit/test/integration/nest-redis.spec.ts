@@ -233,7 +233,9 @@ describe('a Redis that refuses us', () => {
         status: 500,
         body: { statusCode: 500, message: 'Internal server error' },
       });
-      expect(Logger.prototype.error).toHaveBeenCalled();
+      const lines = jest.mocked(Logger.prototype.error).mock.calls.map(([line]) => String(line));
+      expect(lines.join('\n')).toContain('until then every limited call is answered with 500');
+      expect(lines.join('\n')).not.toContain('going on without it');
       await owner.config('SET', 'requirepass', credentials === '' ? '' : 'wrong');
       let source = '';
       for (let waited = 0; waited < 50 && source !== 'shared'; waited++) {

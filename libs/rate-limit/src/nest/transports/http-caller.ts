@@ -2,6 +2,7 @@
 /* oxlint-disable typescript/no-explicit-any -- a framework's objects, whatever framework it is */
 import type { ExecutionContext } from '@nestjs/common';
 import type { Caller } from '../../http/caller';
+import type { ProxyWatch } from './proxy-watch';
 
 interface HttpRequest {
   ip?: string;
@@ -10,6 +11,7 @@ interface HttpRequest {
   body?: any;
   params?: any;
   query?: any;
+  ips?: readonly string[];
   /** Fastify: Node's request, which middleware writes to. */
   raw?: { user?: unknown };
 }
@@ -21,12 +23,16 @@ export class HttpCaller implements Caller {
   readonly res: any;
   readonly args: any[];
 
-  constructor(context: ExecutionContext) {
+  constructor(
+    context: ExecutionContext,
+    private readonly proxies: ProxyWatch,
+  ) {
     this.args = context.getArgs<any[]>();
     [this.req, this.res] = this.args as [unknown, unknown];
   }
 
   get ip(): string | undefined {
+    this.proxies.look(this.#request);
     return this.#request.ip;
   }
   get user(): any {
