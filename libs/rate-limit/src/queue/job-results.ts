@@ -3,6 +3,7 @@ import type { Queue } from 'bullmq';
 import { systemClock } from '../core/clock';
 import { LimiterClosedError } from '../core/errors';
 import { Aborts } from './aborts';
+import { endsWithin } from './in-time';
 import type { Channels } from './channels';
 import { parseEnding, valueOf, type JobEnding } from './ending';
 import { ResultTimeoutError } from './queue-errors';
@@ -11,13 +12,15 @@ import type { QueueNames } from './queue-names';
 import type { QueueRedis } from './queue-redis';
 import { checkedTimeout } from './submission-checks';
 
+/** How long a last look may take when the queue is closed. */
+const LAST_LOOK_MS = 500;
 /** Messages may be lost with a connection: every so often it is looked. */
 const LOOK_EVERY_MS = 1000;
 
 interface Waiter {
   readonly endsAtMs: number;
   readonly timeoutMs: number;
-  readonly look: () => void;
+  readonly look: () => Promise<void>;
   readonly fail: (error: unknown) => void;
 }
 
@@ -64,7 +67,7 @@ export class JobResults {
     if (this.#closed) throw new LimiterClosedError(`job ${id}: the queue is closed`);
     signal?.throwIfAborted();
     this.#listening ??= this.channels.listen(this.names.ended, (ended) => {
-      for (const waiter of this.#waiters.get(ended) ?? []) waiter.look();
+      for (const waiter of this.#waiters.get(ended) ?? []) void waiter.look();
     });
     let resolve!: (ending: JobEnding) => void;
     let fail!: (error: unknown) => void;
@@ -74,8 +77,10 @@ export class JobResults {
       timeoutMs,
       // An error of Redis is not the job's: the next look may succeed.
       look: () =>
-        void this.ending(id).then(
-          (ending) => ending !== undefined && resolve(ending),
+        this.ending(id).then(
+          (ending) => {
+            if (ending !== undefined) resolve(ending);
+          },
           () => undefined,
         ),
       fail,
@@ -84,7 +89,7 @@ export class JobResults {
     this.#add(id, waiter);
     try {
       await Promise.race([this.#listening, ended.catch(() => undefined)]);
-      waiter.look();
+      void waiter.look();
       return valueOf(id, await ended);
     } finally {
       this.#aborts.remove(signal, fail);
@@ -92,9 +97,11 @@ export class JobResults {
     }
   }
 
-  /** Ends all waits. */
-  close(): void {
+  /** Ends all waits: those whose jobs ended in the last moments with their results. */
+  async close(): Promise<void> {
     this.#closed = true;
+    const waiters = [...this.#waiters.values()].flatMap((ofJob) => [...ofJob]);
+    await endsWithin(Promise.all(waiters.map(({ look }) => look())), LAST_LOOK_MS);
     clearTimeout(this.#timer);
     this.#timer = undefined;
     for (const [id, waiters] of this.#waiters) {
@@ -143,7 +150,7 @@ export class JobResults {
           const { timeoutMs } = waiter;
           waiter.fail(new ResultTimeoutError(`job ${id} has not ended within ${timeoutMs} ms`));
         } else {
-          waiter.look();
+          void waiter.look();
           nextMs = Math.min(nextMs, waiter.endsAtMs);
         }
       }

@@ -123,7 +123,7 @@ export function openQueue(
     await stopped;
   };
   const close = async () => {
-    results.close();
+    await results.close();
     promoter.close();
     await queue.close().catch(around.onError);
     connections.close();
