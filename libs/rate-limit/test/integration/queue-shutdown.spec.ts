@@ -78,7 +78,7 @@ describe('app.close()', () => {
     await nest.close();
     await nest.close();
     expect(await ended).toEqual([0, 1]);
-    expect(runs.sort()).toEqual([0, 1]);
+    expect(runs.sort((a, b) => a - b)).toEqual([0, 1]);
     expect(await jobsLeft(name)).toBe(3);
     await delay(100);
     expect(await connections()).toBe(before);
