@@ -5,6 +5,7 @@ import * as scripts from './lua.generated';
 import type { QueueNames } from './queue-names';
 import type { QueueBounds } from './queue-options';
 import type { QueueRedis } from './queue-redis';
+import type { Submitted } from './refusal';
 
 const SUBMIT = new RedisScript(scripts.submit.lua);
 const TICK = new RedisScript(scripts.tick.lua);
@@ -25,22 +26,6 @@ export interface Submission {
   readonly surelyWaitsMs: number;
   readonly idempotency: { readonly entry: string; readonly digest: string } | undefined;
 }
-
-/** The answer to a submission. Times are the server's. */
-export type Submitted =
-  | {
-      readonly kind: 'accepted';
-      readonly id: string;
-      readonly nowMs: number;
-      readonly waitUs: number;
-      readonly position: number;
-      readonly atOnce: boolean;
-      readonly known: boolean;
-      /** It was known and has not started. */
-      readonly unstarted: boolean;
-    }
-  | { readonly kind: 'lane-full' | 'queue-full' | 'too-late'; readonly waitUs: number }
-  | { readonly kind: 'conflict' };
 
 /** What a job that was picked up is to do. */
 export type Verdict =

@@ -1,8 +1,23 @@
-// Pure: why a submission was refused, as an error.
+// Pure: the answer to a submission, and the error that a refusal is.
 import { type RateLimitError, WaitTooLongError } from '../core/errors';
-import type { Submitted } from './pacing';
 import { IdempotencyConflictError, QueueFullError } from './queue-errors';
 import type { QueueBounds } from './queue-options';
+
+/** The answer to a submission. Times are the server's. */
+export type Submitted =
+  | {
+      readonly kind: 'accepted';
+      readonly id: string;
+      readonly nowMs: number;
+      readonly waitUs: number;
+      readonly position: number;
+      readonly atOnce: boolean;
+      readonly known: boolean;
+      /** It was known and has not started. */
+      readonly unstarted: boolean;
+    }
+  | { readonly kind: 'lane-full' | 'queue-full' | 'too-late'; readonly waitUs: number }
+  | { readonly kind: 'conflict' };
 
 /** The error for a refused submission. */
 export function refusal(

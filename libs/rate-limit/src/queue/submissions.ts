@@ -11,12 +11,12 @@ import { storeError } from '../store/redis/redis-errors';
 import { endingText } from './ending';
 import { InTime } from './in-time';
 import { checkedJob, PARKED_MS, type PacedJobOptions } from './job-lane';
-import type { Pacing, Submission, Submitted } from './pacing';
+import type { Pacing, Submission } from './pacing';
 import type { QueueNames } from './queue-names';
 import type { QueueBounds } from './queue-options';
 import type { QueueRedis } from './queue-redis';
 import type { Reconciler } from './reconciler';
-import { refusal } from './refusal';
+import { refusal, type Submitted } from './refusal';
 import { Turns } from './turns';
 
 /** A submission that was accepted. */

@@ -6,6 +6,18 @@ export {
   type EnvelopeViolation,
 } from './envelope';
 export { FakeClock } from './fake-clock';
+export type { InProcessJob } from './queue/in-process-job';
+export type {
+  InProcessQueueOptions,
+  InProcessSubmitOptions,
+  JobRetries,
+} from './queue/in-process-options';
+export type { InProcessQueue, InProcessSubmitItem } from './queue/in-process-queue';
+export {
+  type OverridableModule,
+  RateLimitTestingModule,
+  type RateLimitTestingOptions,
+} from './rate-limit-testing.module';
 export { redisStoreOn } from './redis-store-on';
 export {
   type Arrival,
