@@ -13,6 +13,7 @@ import { NoQueueController } from './no-queue.controller';
 import { PageController } from './page.controller';
 import { PatientShutdown } from './patient-shutdown';
 import { RadarController } from './radar.controller';
+import { ReportModule } from './report/report.module';
 import { type Settings } from './settings';
 import { WeatherController } from './weather.controller';
 
@@ -35,7 +36,7 @@ export class DemoModule {
       module: DemoModule,
       imports: [
         RateLimitModule.forRoot(limitsOf(settings)),
-        ...(queues ? [MailModule.with(settings)] : []),
+        ...(queues ? [MailModule.with(settings), ReportModule.with(settings)] : []),
       ],
       controllers: queues ? [] : [NoQueueController],
       providers: [
