@@ -9,7 +9,7 @@ const NEST_FILES =
   '\\.(module|module-definition|controller|decorator|providers|constants|options|service)\\.ts$';
 // Of queue/, what needs no BullMQ: words, checks, and the life of a queue in an application.
 const QUEUE_FACE =
-  'queue/(queue-face|ticket|ending|queue-errors|refusal|lane|queue-limits|queue-options|submission-checks|whole-number|rate-limit-queue\\.constants|processors\\.service|open-queues\\.service|registered-queue\\.service)\\.ts$';
+  'queue/(queue-face|deferrals\\.service|ticket|ending|queue-errors|refusal|lane|queue-limits|queue-options|submission-checks|whole-number|rate-limit-queue\\.constants|processors\\.service|open-queues\\.service|registered-queue\\.service)\\.ts$';
 const NEST_PACKAGES = ['@nestjs/(common|core)', 'rxjs', 'reflect-metadata'];
 
 /** `path`: the files of a floor. `uses`: what they may import inside. `packages`, `node`: and outside. */

@@ -49,7 +49,7 @@ export class QueueDeferrals implements Deferrals {
         `${at}: this queue is not registered; known queues: ${this.queues.names.join(', ')}`,
       );
     }
-    if (redis === undefined && store?.source !== 'shared') {
+    if (opened.isInMemory !== true && redis === undefined && store?.source !== 'shared') {
       throw new InvalidLimitError(
         `${at}: its jobs pay the bucket of the route, which is in this process' memory: set redis of RateLimitModule`,
       );

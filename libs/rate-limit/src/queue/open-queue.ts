@@ -41,6 +41,8 @@ export interface OpenQueue {
   readonly lanes: Lanes;
   /** All keys of one script must then share a slot. */
   readonly isCluster: boolean;
+  /** Its lines can pay buckets in the memory of this process: those of a test only. */
+  readonly isInMemory?: boolean;
   /** The lane of jobs that pay a bucket of the module, all of it: for `deferTo`. */
   laneOf(bucket: string, limit: ParsedLimit): Lane;
   /** Starts a worker and a pacer. Once. */

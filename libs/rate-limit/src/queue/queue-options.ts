@@ -107,3 +107,13 @@ export function queueBounds(options: RateLimitQueueOptions<never>, place: string
     resultTtlMs: wholeNumber(options.resultTtlMs ?? 3_600_000, place, 'resultTtlMs', 1),
   };
 }
+
+/** @throws InvalidLimitError unless BullMQ can take the name */
+export function queueName({ name }: { name: string }): string {
+  if (typeof name !== 'string' || name === '' || name.includes(':')) {
+    throw new InvalidLimitError(
+      `RateLimitQueueModule: name ${shown(name)} is no name of a queue: give a text without colons`,
+    );
+  }
+  return name;
+}

@@ -1,9 +1,7 @@
 // The module that registers queues on BullMQ.
 import { type DynamicModule, Module, type ModuleMetadata } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { InvalidLimitError } from '../core/errors';
-import { shown } from '../core/limit';
-import { queueBounds, type RateLimitQueueOptions } from './queue-options';
+import { queueBounds, queueName, type RateLimitQueueOptions } from './queue-options';
 import { getRateLimitedQueueToken, QUEUE_OPTIONS } from './rate-limit-queue.constants';
 import { queueProviders } from './rate-limit-queue.providers';
 import { RegisteredQueue } from './registered-queue.service';
@@ -29,14 +27,14 @@ export interface RateLimitQueueAsyncOptions<Data = unknown> extends Pick<
 export class RateLimitQueueModule extends RegisteredQueue {
   /** @throws InvalidLimitError, UnsupportedOperationError here or at start-up, naming queue and option */
   static register<Data = unknown>(options: RateLimitQueueOptions<Data>): DynamicModule {
-    const name = nameOf(options);
+    const name = queueName(options);
     queueBounds(options as RateLimitQueueOptions<never>, `queue ${name}`);
     return queueModule(name, { provide: QUEUE_OPTIONS, useValue: options });
   }
 
   /** Options from a factory, held to the same rules. */
   static registerAsync<Data = unknown>(options: RateLimitQueueAsyncOptions<Data>): DynamicModule {
-    const name = nameOf(options);
+    const name = queueName(options);
     const { imports, inject = [], useFactory } = options;
     const factory = async (...args: unknown[]) => ({ name, ...(await useFactory(...args)) });
     return queueModule(name, { provide: QUEUE_OPTIONS, useFactory: factory, inject }, imports);
@@ -54,14 +52,4 @@ function queueModule(
     providers: [options, ...queueProviders(name)],
     exports: [getRateLimitedQueueToken(name)],
   };
-}
-
-/** @throws InvalidLimitError unless BullMQ can take the name */
-function nameOf({ name }: { name: string }): string {
-  if (typeof name !== 'string' || name === '' || name.includes(':')) {
-    throw new InvalidLimitError(
-      `RateLimitQueueModule: name ${shown(name)} is no name of a queue: give a text without colons`,
-    );
-  }
-  return name;
 }

@@ -2,7 +2,7 @@
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 
 /** For `describe.each(ADAPTERS)('… on %s', (_, adapter) => …)`. */
 export const ADAPTERS: ReadonlyArray<readonly [name: string, make: () => Adapter]> = [
@@ -37,6 +37,8 @@ export interface CallOptions {
 
 export interface AppOptions {
   readonly adapter?: () => Adapter;
+  /** Before the modules are made. */
+  readonly override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
   /** Before the application starts. */
   readonly prepare?: (nest: INestApplication) => void;
   /** A Unix socket instead of a port; `call` does not work then. */
@@ -53,9 +55,9 @@ export async function closeApps(): Promise<void> {
 /** Builds without listening. Rejects with what stops the start. */
 export async function buildApp(
   metadata: ModuleMetadata,
-  { adapter = ADAPTERS[0][1], prepare }: AppOptions = {},
+  { adapter = ADAPTERS[0][1], override = (builder) => builder, prepare }: AppOptions = {},
 ): Promise<INestApplication> {
-  const module = await Test.createTestingModule(metadata).compile();
+  const module = await override(Test.createTestingModule(metadata)).compile();
   const nest = module.createNestApplication(adapter(), { logger: false });
   prepare?.(nest);
   open.push(nest);

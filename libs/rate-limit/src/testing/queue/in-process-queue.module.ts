@@ -4,13 +4,17 @@ import { DiscoveryModule } from '@nestjs/core';
 import { InvalidLimitError } from '../../core/errors';
 import { shown } from '../../core/limit';
 import type { PolicyRegistry } from '../../limiter/policy-registry';
+import { DEFERRALS } from '../../nest/deferral';
 import { POLICY_REGISTRY, RATE_LIMIT_STORE } from '../../nest/rate-limit.constants';
+import { QueueDeferrals } from '../../queue/deferrals.service';
+import { OpenQueues } from '../../queue/open-queues.service';
 import { Processors } from '../../queue/processors.service';
 import {
   getRateLimitedQueueToken,
   OPEN_QUEUE,
   QUEUE_OPTIONS,
 } from '../../queue/rate-limit-queue.constants';
+import { queueBounds, queueName, type RateLimitQueueOptions } from '../../queue/queue-options';
 import { RegisteredQueue } from '../../queue/registered-queue.service';
 import { MemoryStore } from '../../store/memory/memory-store';
 import type { RateLimitStore } from '../../store/rate-limit-store';
@@ -40,9 +44,13 @@ export function openQueueOn(clock: FakeClock) {
 
 /** @throws InvalidLimitError, UnsupportedOperationError here or at start-up, naming queue and option */
 export function inProcessQueueModule(options: InProcessQueueOptions<never>): DynamicModule {
-  const token = getRateLimitedQueueToken(options.name);
+  const name = queueName(options);
+  queueBounds(options as RateLimitQueueOptions<never>, `queue ${name}`);
+  const token = getRateLimitedQueueToken(name);
   const providers: Provider[] = [
+    OpenQueues,
     Processors,
+    { provide: DEFERRALS, useClass: QueueDeferrals },
     { provide: QUEUE_OPTIONS, useValue: options },
     {
       provide: OPEN_QUEUE,

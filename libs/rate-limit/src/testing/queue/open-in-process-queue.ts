@@ -56,6 +56,8 @@ export function openInProcessQueue(
     return stopped;
   };
   return {
+    isInMemory: true,
+    isCluster: false,
     lanes,
     laneOf: (bucket: string, limit: ParsedLimit) => lanes.ofBucket(bucket, limit),
     queue: new InProcessQueue<never, never>({
