@@ -9,6 +9,7 @@ import { type Policy, priceOf, type ScopedPolicy } from './policy';
 
 /** Beside the decisions, which are plain data. */
 const limits = new WeakMap<Decision, ParsedLimit>();
+const blocks = new WeakSet<Decision>();
 
 /** One charge, with everything about it settled. */
 export interface PreparedCharge {
@@ -95,7 +96,7 @@ export function merged(charges: readonly ResilientCharge[]): {
 /** The decision that an outcome means for a charge. */
 export function decision(
   { scoped: { policy }, key, cost }: PreparedCharge,
-  { granted, waitUs, credits, fullInUs, limit = policy.limit }: Outcome,
+  { granted, waitUs, credits, fullInUs, limit = policy.limit, blocked }: Outcome,
   { source, degraded }: Answer,
 ): Decision {
   if (waitUs === Infinity && !policy.shadow) {
@@ -117,7 +118,21 @@ export function decision(
     degraded,
   };
   limits.set(decided, limit);
+  if (blocked) blocks.add(decided);
   return decided;
+}
+
+/** The same decision about a call that is let pass all the same: somebody else will pay. */
+export function letPass(denied: Decision): Decision {
+  const passed = { ...denied, allowed: true, retryAfterMs: 0 };
+  const limit = limits.get(denied);
+  if (limit !== undefined) limits.set(passed, limit);
+  return passed;
+}
+
+/** True for a denial by a block that was set by hand: waiting for tokens does not help. */
+export function isBlock(made: Decision): boolean {
+  return blocks.has(made);
 }
 
 /** The limit that a decision of this limiter was made by: the policy's own, or the configured one. */

@@ -1,6 +1,7 @@
 // What becomes of a call whose limits do more than reject: reject before defer before wait before allow. Knows no
 // queue and no HTTP.
 import type { CombinedDecision, Decision } from '../core/decision';
+import { isBlock, letPass } from '../limiter/charge';
 import type { Hold } from '../limiter/hold';
 import type { RateLimiter } from '../limiter/rate-limiter';
 import type { CallCharge } from './call-charges';
@@ -62,7 +63,7 @@ export class Admissions {
         if (isDeferTo(charge.variant.onLimit)) {
           deferred = charge;
           // Not a refusal: the job will pay.
-          decisions.set(charge, { ...next.decision, allowed: true, retryAfterMs: 0 });
+          decisions.set(charge, letPass(next.decision));
         } else {
           this.waiters.checkRoom();
           held = await this.limiter.hold(charge, charge.variant.maxWaitMs);
@@ -86,7 +87,10 @@ function nextOf(charges: readonly CallCharge[], { decisions }: CombinedDecision)
   const refused = charges.flatMap((charge, i) =>
     decisions[i].allowed ? [] : [{ charge, decision: decisions[i] }],
   );
-  if (refused.some(({ charge }) => charge.variant.onLimit === 'reject')) return undefined;
+  const isFinal = ({ charge: { variant }, decision }: (typeof refused)[number]) =>
+    // A caller that is blocked shall not come in by the queue.
+    variant.onLimit === 'reject' || isBlock(decision);
+  if (refused.some(isFinal)) return undefined;
   return refused.find(({ charge }) => isDeferTo(charge.variant.onLimit)) ?? refused[0];
 }
 

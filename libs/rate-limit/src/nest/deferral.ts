@@ -1,5 +1,6 @@
 // The seam of deferring: what nest-rate-limit/queue provides, and how the guard and the wrapped handler meet. The main
 // entry knows no queue.
+import type { ParsedLimit } from '../core/limit';
 import type { Caller } from '../http/caller';
 import type { CallCharge } from './call-charges';
 import type { HandlerParameters } from './handler-parameters';
@@ -34,6 +35,8 @@ export interface DeferrableCall {
   readonly caller: Caller;
   readonly to: DeferTo;
   readonly charge: CallCharge;
+  /** What decided: the charge's own limit, or the one configured for the caller. */
+  readonly limit: ParsedLimit;
   /** The charge was refused: the call is to become a job, which pays. Else it was charged. */
   readonly deferred: boolean;
   readonly deferrals: Deferrals;

@@ -5,6 +5,7 @@ import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
 import { type MaybePromise, whenThere } from '../http/maybe-promise';
 import { headerWriter, type HeaderWriter } from '../http/rate-limit-headers';
+import { limitBehind } from '../limiter/charge';
 import type { PolicyRegistry } from '../limiter/policy-registry';
 import { type Admission, Admissions, rejectsOnly } from './admission';
 import { type Call, type CallCharge, CallCharges } from './call-charges';
@@ -180,6 +181,7 @@ export class RequestLimiter {
         caller,
         to: onLimit,
         charge,
+        limit: limitBehind(decided.decision) ?? charge.scoped.policy.limit,
         deferred: charge === deferred,
         deferrals: this.#deferrals,
         tell: () => this.limiter.events.emit('deferred', decided.decision),

@@ -127,12 +127,12 @@ export class QueueDeferrals implements Deferrals {
   }
 
   /** The queue, and the line in it that pays the bucket of the call. */
-  #lineOf({ to, charge: { scoped, key } }: DeferrableCall): {
+  #lineOf({ to, limit, charge: { scoped, key } }: DeferrableCall): {
     queue: RateLimitedQueue<unknown>;
     lane: Lane;
   } {
     const opened = this.queues.named(to.queue)!;
-    const lane = opened.laneOf(scoped.place.bucket(key), scoped.policy.limit);
+    const lane = opened.laneOf(scoped.place.bucket(key), limit);
     return { queue: opened.queue as RateLimitedQueue<unknown>, lane };
   }
 

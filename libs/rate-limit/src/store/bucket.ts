@@ -43,7 +43,8 @@ function outcome(
   if (price > capacity) return { granted: false, waitUs: Infinity, credits, fullInUs };
   const [granted, waitUs, left] = take(credits, atUs, n, price, maxWaitUs, nowUs);
   if (blockedUs > 0) {
-    return { granted: false, waitUs: Math.max(waitUs, blockedUs), credits, fullInUs };
+    const longerUs = Math.max(waitUs, blockedUs);
+    return { granted: false, waitUs: longerUs, credits, fullInUs, blocked: true };
   }
   return { granted, waitUs, credits: left, fullInUs: timeToFull(left, atUs, n, capacity, nowUs) };
 }

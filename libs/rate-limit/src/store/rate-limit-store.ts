@@ -38,6 +38,8 @@ export interface Outcome {
   readonly startsAtUs?: number;
   /** The limit that decided, where another one is configured than the charge's. The credits are of it. */
   readonly limit?: ParsedLimit;
+  /** It was refused by a block that was set by hand, whatever the bucket holds. */
+  readonly blocked?: true;
 }
 
 /** A charge that was granted and is not used. */

@@ -319,6 +319,27 @@ describe.each(ADAPTERS)('deferTo on %s', (_, adapter) => {
     expect(performance.now() - startMs).toBeLessThan(600);
   });
 
+  it('refuses a caller that is blocked: he shall not come in by the queue', async () => {
+    const app = await start();
+    await app.call('POST', '/reports', oslo);
+    await app.nest.get(RateLimiterService).block('all', slow, 3_600_000);
+    const answer = await app.call('POST', '/reports', oslo);
+    expect(answer.status).toBe(429);
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(3000);
+    expect(await app.waiting()).toBe(0);
+  });
+
+  it('paces by what is configured for the caller', async () => {
+    const app = await start();
+    const limiter = app.nest.get(RateLimiterService);
+    await limiter.configure('all', { rate: 5, capacity: 1 });
+    await app.call('POST', '/reports', oslo);
+    const { statusUrl, startsAt } = body(await app.call('POST', '/reports', oslo));
+    expect(startsAt! - Date.now()).toBeLessThan(500);
+    const done = await app.get(statusUrl, { prefer: 'wait=3' });
+    expect(done.body).toMatchObject({ state: 'completed' });
+  });
+
   it('tells of deferred calls by an event', async () => {
     const app = await start();
     const told: Decision[] = [];
