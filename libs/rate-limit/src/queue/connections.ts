@@ -1,6 +1,6 @@
 // The Redis connections of a queue, all opened here and closed here. A client that was handed in is only copied.
 import type { ConnectionOptions } from 'bullmq';
-import { InvalidLimitError } from '../core/errors';
+import { InvalidLimitError, StoreConfigurationError } from '../core/errors';
 import { shown } from '../core/limit';
 import type { RedisConnectionOptions, RedisLike } from '../store/redis-like';
 import { NEVER_WAITS, newIoRedis } from '../store/redis/redis-client';
@@ -36,6 +36,7 @@ const FOR_MESSAGES = { ...FOR_WORKER, autoResubscribe: true };
 /** Opens connections to one Redis and closes them together. */
 export class Connections {
   readonly #source: ConnectionSource;
+  readonly #place: string;
   readonly #opened: Connection[] = [];
   /** A prefix that the handed-in client puts before every key. */
   readonly keyPrefix: string;
@@ -48,6 +49,7 @@ export class Connections {
       );
     }
     this.#source = source;
+    this.#place = place;
     const options = (source as { options?: { keyPrefix?: string } }).options ?? source;
     this.keyPrefix =
       (typeof options === 'object' && (options as { keyPrefix?: string }).keyPrefix) || '';
@@ -58,7 +60,7 @@ export class Connections {
     return (this.#source as { isCluster?: boolean }).isCluster === true;
   }
 
-  /** A connection for commands, when it was there for the first time, and what the last attempt met. */
+  /** A connection for commands, when a server of the right kind was there for the first time, and what the last attempt met. */
   commands(): {
     redis: QueueRedis;
     connected: Promise<void>;
@@ -67,14 +69,17 @@ export class Connections {
     const connection = this.#open(FOR_COMMANDS);
     let trouble: Error | undefined;
     connection.on('error', (error) => (trouble = error as Error));
+    const redis = connection as QueueRedis & Connection;
     const connected = new Promise<void>((resolve) => {
       if (connection.status === 'ready') resolve();
       connection.on('ready', () => {
         trouble = undefined;
         resolve();
       });
-    });
-    return { redis: connection as QueueRedis & Connection, connected, trouble: () => trouble };
+    }).then(() => this.#checkedServer(redis));
+    // Whoever waits for it is told.
+    connected.catch(() => undefined);
+    return { redis, connected, trouble: () => trouble };
   }
 
   forWorker(): ConnectionOptions {
@@ -89,6 +94,17 @@ export class Connections {
   close(): void {
     for (const connection of this.#opened) connection.disconnect();
     this.#opened.length = 0;
+  }
+
+  /** @throws StoreConfigurationError for a node of a cluster without a client that knows clusters */
+  async #checkedServer(redis: QueueRedis): Promise<void> {
+    if (this.isCluster) return;
+    // Without the right to ask, its commands will tell.
+    const info = await redis.info('cluster').catch(() => '');
+    if (!info.includes('cluster_enabled:1')) return;
+    throw new StoreConfigurationError(
+      `${this.#place}: the server is a node of a Redis Cluster: hand in a Cluster client of ioredis`,
+    );
   }
 
   #open(forced: object): Connection {

@@ -35,7 +35,7 @@ export class Lanes {
 
   /** @param key instead of the queue's `key` of the payload. @throws MissingKeyError */
   ofPayload(data: unknown, key?: string): Lane {
-    return this.ofKey(key ?? this.#options.key?.(data as never) ?? this.#missing(data));
+    return this.ofKey(key ?? this.#keyOf(data) ?? this.#missing(data));
   }
 
   /** @throws MissingKeyError, InvalidLimitError when the queue has no numbers of its own */
@@ -85,6 +85,17 @@ export class Lanes {
     this.#kept.set(token, lane);
     if (this.#kept.size > MOST_LANES) this.#kept.delete(this.#kept.keys().next().value as string);
     return lane;
+  }
+
+  #keyOf(data: unknown): string | undefined {
+    const { queue, key } = this.#options;
+    try {
+      return key?.(data as never);
+    } catch (error) {
+      throw new MissingKeyError(
+        `queue ${queue}: its key of the payload ${shown(data)} failed: ${String(error)}`,
+      );
+    }
   }
 
   #missing(data: unknown): string {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { Queue, type ConnectionOptions } from 'bullmq';
 import { keyToken } from '../core/bucket-key';
-import type { ParsedLimit } from '../core/limit';
+import { StoreConfigurationError } from '../core/errors';
+import { shown, type ParsedLimit } from '../core/limit';
 import { Channels } from './channels';
 import { Connections, type ConnectionSource } from './connections';
 import { endsWithin, InTime } from './in-time';
@@ -56,7 +57,24 @@ const START_PATIENCE_MS = 2000;
 /** How long running jobs may take to end when the application closes. */
 const CLOSE_GRACE_MS = 10_000;
 
-/** @throws InvalidLimitError, UnsupportedOperationError naming queue, option and value */
+/**
+ * In a cluster, what one script or one command of BullMQ touches must be in one slot.
+ * @throws StoreConfigurationError
+ */
+function checkForCluster({ policy, worker }: RateLimitQueueOptions<never>, place: string): void {
+  if (policy !== undefined) {
+    throw new StoreConfigurationError(
+      `${place}: policy ${shown(policy)} cannot be shared in a Redis Cluster: its buckets are in the slots of their keys, and the queue is in one slot. Give the queue a rate of its own`,
+    );
+  }
+  if (worker?.prefix !== undefined && !/\{[^}]+\}/.test(worker.prefix)) {
+    throw new StoreConfigurationError(
+      `${place}: worker.prefix ${shown(worker.prefix)} spreads the queue over the slots of a Redis Cluster: put it in braces, '{${worker.prefix}}', or leave it out`,
+    );
+  }
+}
+
+/** @throws InvalidLimitError, UnsupportedOperationError, StoreConfigurationError naming queue, option and value */
 export function openQueue(
   options: RateLimitQueueOptions<never>,
   around: QueueSurroundings,
@@ -71,6 +89,7 @@ export function openQueue(
     share: limits.share && bucketNumbers(limits.share),
   };
   const connections = new Connections(around.connection, place);
+  if (connections.isCluster) checkForCluster(options, place);
   const { redis, connected, trouble } = connections.commands();
   const names = new QueueNames(around.keyPrefix, options.name);
   const pacing = new Pacing(redis, names);

@@ -3,6 +3,7 @@ import type { RedisLike } from '../store/redis-like';
 
 /** A connection for commands. */
 export interface QueueRedis extends RedisLike {
+  info(section: string): Promise<string>;
   get(key: string): Promise<string | null>;
   exists(...keys: string[]): Promise<number>;
   zrange(key: string, start: number, stop: number): Promise<string[]>;

@@ -37,8 +37,15 @@ export abstract class RegisteredQueue
     }
   }
 
+  /** @throws StoreConfigurationError for a server that a queue cannot work on */
   async onApplicationBootstrap(): Promise<void> {
-    if (this.#processor !== undefined) await this.opened.work(this.#processor);
+    if (this.#processor === undefined) return;
+    try {
+      await this.opened.work(this.#processor);
+    } catch (error) {
+      await this.processors.closeQueues();
+      throw error;
+    }
   }
 
   /** Running jobs end while everything they need, this queue's intake included, is still there. */

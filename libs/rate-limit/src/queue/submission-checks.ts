@@ -11,12 +11,12 @@ import type { BucketNumbers } from './lane';
 /** How long a result is waited for when nothing is said. */
 const RESULT_TIMEOUT_MS = 60_000;
 
-/** The payload as JSON. @throws InvalidLimitError for what JSON cannot hold */
+/** The payload as JSON. @throws InvalidLimitError for what JSON cannot hold, or would drop without a word */
 export function serialised(data: unknown, place: string): string {
   let text: string | undefined;
   let why = 'it is undefined or a function';
   try {
-    text = JSON.stringify(data);
+    text = JSON.stringify(data, refuseCode);
   } catch (error) {
     why = String(error);
   }
@@ -24,6 +24,13 @@ export function serialised(data: unknown, place: string): string {
     throw new InvalidLimitError(`${place}: the payload cannot be written as JSON: ${why}`);
   }
   return text;
+}
+
+function refuseCode(name: string, value: unknown): unknown {
+  if (name !== '' && (typeof value === 'function' || typeof value === 'symbol')) {
+    throw new TypeError(`${shown(name)} is a ${typeof value}`);
+  }
+  return value;
 }
 
 /** A cost in thousandths of a token. @throws InvalidCostError, CostExceedsCapacityError */

@@ -1,0 +1,129 @@
+// Bad input of the queue: a clear error at the earliest moment, nothing enqueued, nothing charged. Costs are in
+// queue-cancel, registrations and processors in nest-queue, job options of BullMQ in both.
+import { Injectable } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { RateLimitModule } from '../../src';
+import { InjectRateLimitedQueue } from '../../src/queue';
+import type { SubmitOptions } from '../../src/queue/rate-limited-queue';
+import { buildApp, closeApps } from '../support/nest-app';
+import { LocalQueue } from '../support/queue-local';
+import { sharedRedisUrl } from '../support/redis-server';
+
+let local: LocalQueue | undefined;
+let redis: Redis;
+beforeAll(() => {
+  redis = new Redis(sharedRedisUrl());
+});
+afterEach(async () => {
+  await local?.close();
+  local = undefined;
+});
+afterAll(async () => {
+  await closeApps();
+  redis.disconnect();
+});
+
+const circular: Record<string, unknown> = {};
+circular.self = circular;
+const GOOD = { n: 1 };
+
+interface Bad {
+  readonly what: string;
+  readonly data?: unknown;
+  readonly options?: Record<string, unknown>;
+  readonly key?: (data: never) => unknown;
+  readonly code: string;
+  readonly says: RegExp;
+}
+
+const PAYLOAD = { code: 'RATE_LIMIT_INVALID_LIMIT', says: /payload cannot be written as JSON: / };
+const WAIT = {
+  code: 'RATE_LIMIT_INVALID_LIMIT',
+  says: /submit: maxWaitMs .* is not a whole number/,
+};
+const KEY = { code: 'RATE_LIMIT_MISSING_KEY', says: /key/ };
+
+const bad: Bad[] = [
+  { what: 'a BigInt', data: { n: 1n }, ...PAYLOAD },
+  { what: 'a circle', data: circular, ...PAYLOAD },
+  { what: 'a function', data: () => 1, ...PAYLOAD },
+  { what: 'a function inside', data: { a: { f: () => 1 } }, ...PAYLOAD, says: /"f" is a function/ },
+  { what: 'a symbol inside', data: { s: Symbol('x') }, ...PAYLOAD, says: /"s" is a symbol/ },
+  { what: 'undefined', data: undefined, ...PAYLOAD },
+  { what: 'a toJSON that throws', data: { toJSON: () => circular.x!.toString() }, ...PAYLOAD },
+  ...[-1, 1.5, NaN, Infinity, '5'].map((maxWaitMs) => ({
+    what: `a wait of ${String(maxWaitMs)}`,
+    options: { maxWaitMs },
+    ...WAIT,
+  })),
+  ...[0, -1, NaN, Infinity, '1', null].map((cost) => ({
+    what: `a cost of ${String(cost)}`,
+    options: { cost },
+    code: 'RATE_LIMIT_INVALID_COST',
+    says: /cost .* is not a positive finite number/,
+  })),
+  {
+    what: 'a cost above the capacity',
+    options: { cost: 5.001 },
+    code: 'RATE_LIMIT_COST_EXCEEDS_CAPACITY',
+    says: /cost 5\.001 is more than the capacity 5/,
+  },
+  { what: 'a key that is no text', options: { key: 7 }, ...KEY, says: /key 7 is not a string/ },
+  {
+    what: 'a key function that throws',
+    key: () => (undefined as unknown as { x: { y: string } }).x.y,
+    ...KEY,
+    says: /its key of the payload an object failed: TypeError/,
+  },
+  { what: 'a key function without an answer', key: () => undefined, ...KEY, says: /is missing/ },
+  { what: 'a key function that is async', key: async () => 'a', ...KEY, says: /is not a string/ },
+  {
+    what: 'an idempotency key that is empty',
+    options: { idempotencyKey: '' },
+    ...KEY,
+    says: /idempotencyKey "" is not/,
+  },
+  {
+    what: 'a delay of BullMQ',
+    options: { job: { delay: 5 } },
+    code: 'RATE_LIMIT_UNSUPPORTED_OPERATION',
+    says: /submit: job\.delay cannot be set/,
+  },
+];
+
+describe('submit refuses', () => {
+  it.each(bad)('$what', async ({ data = GOOD, options, key, code, says, ...given }) => {
+    local = await LocalQueue.start({ rate: 1, capacity: 5, submitOnly: true });
+    if (key !== undefined) Object.assign(local.setup.options, { key });
+    const queue = local.instance();
+    const payload = given.what === 'undefined' ? undefined : data;
+    await expect(queue.submit(payload, options as SubmitOptions)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(says),
+    });
+    await expect(queue.trySubmit(payload, options as SubmitOptions)).rejects.toMatchObject({
+      code,
+    });
+    expect(await queue.counts()).toMatchObject({ waiting: 0 });
+    // Neither place, nor token, nor idempotency key.
+    expect(await redis.keys(`${local.setup.keyPrefix}*`)).toEqual([]);
+  });
+
+  it('an item of many: those before it are in the queue, and none after it', async () => {
+    local = await LocalQueue.start({ rate: 1, capacity: 1, submitOnly: true });
+    const items = [{ data: 1 }, { data: 2 }, { data: 3n }, { data: 4 }];
+    await expect(local.queue.submitMany(items)).rejects.toThrow(/BigInt/);
+    expect(await local.queue.counts()).toMatchObject({ waiting: 2 });
+  });
+});
+
+describe('the start refuses', () => {
+  it('a queue that nobody registered, by its name', async () => {
+    @Injectable()
+    class Sender {
+      constructor(@InjectRateLimitedQueue('nowhere') readonly queue: unknown) {}
+    }
+    const start = buildApp({ imports: [RateLimitModule.forRoot({})], providers: [Sender] });
+    await expect(start).rejects.toThrow(/queue:nowhere/);
+  });
+});
