@@ -2,7 +2,7 @@
 // `npm run bench:queue`: our queue beside BullMQ's own limiter and its delayed jobs at the same rate, and beside a plain
 // queue where nobody waits. One machine, one Redis, one run, in alternating order. `-- --quick` is a look, not a measurement.
 import { cpus } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureDependencies } from '../tools/dependencies.mjs';
 import { findRedis, NO_REDIS_HELP } from '../tools/redis/find-redis.mjs';

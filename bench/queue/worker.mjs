@@ -12,8 +12,7 @@ const open =
   what === 'ours'
     ? await openOurs({ ...config, process: note })
     : await openWorker({ ...config, process: note });
-process.on('message', async () => {
-  await open.close();
-  process.disconnect();
+process.on('message', () => {
+  void open.close().then(() => process.disconnect());
 });
 process.send('ready');
