@@ -50,6 +50,8 @@ export class InProcessLane {
   running = 0;
   /** No job starts before. */
   pauseEndsUs = 0;
+  /** Of all that waits, in thousandths. */
+  #waitingCost = 0;
   readonly #buckets: LaneBuckets;
   /** A token of a shared bucket, taken ahead of time for the head: direct callers would take every one before it. */
   #claim: { readonly atUs: number; readonly cost: number } | undefined;
@@ -68,7 +70,7 @@ export class InProcessLane {
   }
 
   /** µs until a job of `cost` starts if `before` waits before it, in thousandths; by default all that waits. */
-  startsInUs(cost: number, nowUs: number, before = this.#costBefore(this.waiting.length)): number {
+  startsInUs(cost: number, nowUs: number, before = this.#waitingCost): number {
     return this.#waitUs(cost, before, nowUs) + Math.max(0, this.pauseEndsUs - nowUs);
   }
 
@@ -104,6 +106,7 @@ export class InProcessLane {
     job.state = 'waiting';
     const at = this.waiting.findLastIndex(({ seq }) => seq < job.seq);
     this.waiting.splice(at + 1, 0, job);
+    this.#waitingCost += job.cost;
   }
 
   /** The next job that may start, which has paid then. */
@@ -120,7 +123,7 @@ export class InProcessLane {
     const [head] = this.waiting;
     const lookUs = this.#pay(head.cost, nowUs);
     if (lookUs > nowUs) return { job: undefined, lookUs };
-    this.waiting.shift();
+    this.#leave(0);
     return { job: head };
   }
 
@@ -133,10 +136,15 @@ export class InProcessLane {
       bucket.giveBack(job.cost, job.atUs);
       share?.giveBack(job.cost, job.atUs);
     } else if (job.state === 'waiting') {
-      this.waiting.splice(this.waiting.indexOf(job), 1);
+      this.#leave(this.waiting.indexOf(job));
       // The claim would hold a token for nobody.
       if (this.waiting.length === 0) this.#returnClaim();
     }
+  }
+
+  #leave(index: number): void {
+    const [{ cost }] = this.waiting.splice(index, 1);
+    this.#waitingCost -= cost;
   }
 
   get #paying(): PacedBucket {

@@ -57,6 +57,13 @@ export class InProcessLanes {
     return [...this.#lanes.values()];
   }
 
+  /** Jobs that wait their turn. */
+  get waiting(): number {
+    let sum = 0;
+    for (const { waiting } of this.#lanes.values()) sum += waiting.length;
+    return sum;
+  }
+
   #lane(token: string, { limit, share }: QueueLimits, shared: string | undefined): InProcessLane {
     const known = this.#lanes.get(token);
     if (known !== undefined) return known;

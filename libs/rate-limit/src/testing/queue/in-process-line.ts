@@ -44,6 +44,9 @@ export class InProcessLine {
   #closed = false;
   readonly #jobs: InProcessJobs;
   #submitted = 0;
+  /** Jobs that wait or are granted, and a ms before which none of them is late. */
+  #unstarted = 0;
+  #lateAfterMs = Infinity;
   #callOff: (() => void) | undefined;
   #looking = false;
   #lookAgain = false;
@@ -74,8 +77,7 @@ export class InProcessLine {
     const atOnce = lane.startsAtOnce(cost, nowUs);
     if (!atOnce) {
       if (lane.waiting.length >= bounds.maxQueue) return { kind: 'lane-full', waitUs };
-      if (this.#jobs.count('waiting') >= bounds.maxQueueTotal)
-        return { kind: 'queue-full', waitUs };
+      if (this.options.lanes.waiting >= bounds.maxQueueTotal) return { kind: 'queue-full', waitUs };
     }
     const id = randomBytes(16).toString('hex');
     const job: KeptJob = {
@@ -90,6 +92,8 @@ export class InProcessLine {
       seen: new InProcessJob(id, queue, JSON.parse(payload), opts, nowMs),
     };
     this.#jobs.add(job, idempotencyKey, payload);
+    this.#unstarted++;
+    this.#lateAfterMs = Math.min(this.#lateAfterMs, job.deadlineMs);
     if (atOnce) lane.grant(job, nowUs);
     else lane.wait(job);
     const position = atOnce ? 0 : lane.waiting.length;
@@ -106,8 +110,7 @@ export class InProcessLine {
   cancel(id: string): boolean {
     const job = this.#jobs.find(id);
     if (job === undefined || job.state === 'running' || job.state === 'ended') return false;
-    job.lane.remove(job);
-    this.#end(job, CANCELLED);
+    this.#remove(job, CANCELLED);
     this.look();
     return true;
   }
@@ -148,7 +151,8 @@ export class InProcessLine {
       nextUs = this.#startNext(nowUs);
     }
     this.#looking = false;
-    nextUs = Math.min(nextUs, this.#nextDeadlineUs());
+    if (this.#unstarted === 0) this.#lateAfterMs = Infinity;
+    nextUs = Math.min(nextUs, (this.#lateAfterMs + 1) * US_PER_MS);
     this.#callOff?.();
     if (this.#closed || nextUs === Infinity) return;
     const nowUs = this.#nowUs();
@@ -158,23 +162,24 @@ export class InProcessLine {
   /** Ends jobs whose deadline has passed. */
   #endLate(nowUs: number): void {
     const nowMs = Math.floor(nowUs / US_PER_MS);
-    for (const job of this.#withDeadline()) {
-      if (job.deadlineMs >= nowMs) continue;
-      job.lane.remove(job);
-      this.#end(job, { state: 'expired' });
+    if (nowMs <= this.#lateAfterMs) return;
+    this.#lateAfterMs = Infinity;
+    for (const { granted, waiting } of this.options.lanes.all) {
+      for (const job of [...granted, ...waiting]) {
+        if (job.deadlineMs === 0) continue;
+        if (job.deadlineMs >= nowMs) {
+          this.#lateAfterMs = Math.min(this.#lateAfterMs, job.deadlineMs);
+        } else {
+          this.#remove(job, { state: 'expired' });
+        }
+      }
     }
   }
 
-  #nextDeadlineUs(): number {
-    let nextMs = Infinity;
-    for (const { deadlineMs } of this.#withDeadline()) nextMs = Math.min(nextMs, deadlineMs + 1);
-    return nextMs * US_PER_MS;
-  }
-
-  #withDeadline(): KeptJob[] {
-    return this.options.lanes.all
-      .flatMap(({ granted, waiting }) => [...granted, ...waiting])
-      .filter(({ deadlineMs }) => deadlineMs > 0);
+  #remove(job: KeptJob, ending: JobEnding): void {
+    if (job.state !== 'between') this.#unstarted--;
+    job.lane.remove(job);
+    this.#end(job, ending);
   }
 
   /** Starts all that may start, one of each line in turn; says when the next one may, in µs. */
@@ -197,6 +202,7 @@ export class InProcessLine {
   }
 
   async #run(worker: InProcessWorker, job: KeptJob): Promise<void> {
+    this.#unstarted--;
     job.state = 'running';
     // Its deadline was about its first start.
     job.deadlineMs = 0;
@@ -215,15 +221,20 @@ export class InProcessLine {
       case 'pause-key':
         // A job prolongs a pause that runs, it never shortens it.
         lane.pauseEndsUs = Math.max(lane.pauseEndsUs, this.#nowUs() + attempt.forMs * US_PER_MS);
-        return lane.wait(job);
+        return this.#waitAgain(job);
       case 'retry':
         job.state = 'between';
         this.options.clock.after(attempt.inMs, () => {
           if (job.state !== 'between') return;
-          lane.wait(job);
+          this.#waitAgain(job);
           this.look();
         });
     }
+  }
+
+  #waitAgain(job: KeptJob): void {
+    this.#unstarted++;
+    job.lane.wait(job);
   }
 
   #end(job: KeptJob, ending: JobEnding): void {
