@@ -3,9 +3,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { InvalidLimitError } from '../core/errors';
 import { shown } from '../core/limit';
-import type { OpenQueue } from './open-queue';
+import { OpenQueues } from './open-queues.service';
 import type { JobProcessor } from './paced-worker';
-import { OPEN_QUEUE, PROCESSOR_METADATA } from './rate-limit-queue.constants';
+import { PROCESSOR_METADATA } from './rate-limit-queue.constants';
 
 interface Found {
   readonly queue: string;
@@ -16,7 +16,10 @@ interface Found {
 /** The processors of the application. */
 @Injectable()
 export class Processors {
-  constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
+  constructor(
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+    @Inject(OpenQueues) private readonly queues: OpenQueues,
+  ) {}
 
   /**
    * The processor of a queue; `undefined` when there is none.
@@ -41,7 +44,7 @@ export class Processors {
 
   /** @throws InvalidLimitError for a queue that is registered twice, or a processor of none */
   check(): void {
-    const names = this.#queues().map(({ queue }) => queue.name);
+    const { names } = this.queues;
     const twice = names.find((name, i) => names.indexOf(name) !== i);
     if (twice !== undefined) {
       throw new InvalidLimitError(`queue ${twice} is registered twice: import one registration`);
@@ -52,18 +55,6 @@ export class Processors {
         `${place}: queue ${shown(queue)} is not registered; known queues: ${names.join(', ') || 'none'}`,
       );
     }
-  }
-
-  /** Closes every queue: Nest runs no shutdown hooks for a start that failed. */
-  async closeQueues(): Promise<void> {
-    await Promise.all(this.#queues().map(({ queue }) => queue.close()));
-  }
-
-  #queues(): OpenQueue[] {
-    return this.discovery
-      .getProviders()
-      .filter(({ token }) => token === OPEN_QUEUE)
-      .map(({ instance }) => instance as OpenQueue);
   }
 
   #all(): Found[] {

@@ -9,6 +9,7 @@ import {
 import { InvalidLimitError } from '../core/errors';
 import { shown } from '../core/limit';
 import type { OpenQueue } from './open-queue';
+import { OpenQueues } from './open-queues.service';
 import type { JobProcessor } from './paced-worker';
 import { Processors } from './processors.service';
 import type { RateLimitQueueOptions } from './queue-options';
@@ -23,6 +24,7 @@ export abstract class RegisteredQueue
   constructor(
     @Inject(OPEN_QUEUE) private readonly opened: OpenQueue,
     @Inject(Processors) private readonly processors: Processors,
+    @Inject(OpenQueues) private readonly queues: OpenQueues,
     @Inject(QUEUE_OPTIONS) private readonly options: RateLimitQueueOptions<never>,
   ) {}
 
@@ -32,7 +34,7 @@ export abstract class RegisteredQueue
       this.processors.check();
       this.#processor = this.#neededProcessor();
     } catch (error) {
-      await this.processors.closeQueues();
+      await this.queues.close();
       throw error;
     }
   }
