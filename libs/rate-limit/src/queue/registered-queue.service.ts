@@ -45,7 +45,7 @@ export abstract class RegisteredQueue
     try {
       await this.opened.work(this.#processor);
     } catch (error) {
-      await this.processors.closeQueues();
+      await this.queues.close();
       throw error;
     }
   }
