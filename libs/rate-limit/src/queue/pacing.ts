@@ -3,7 +3,7 @@ import { RedisScript } from '../store/redis/redis-script';
 import type { Lane } from './lane';
 import * as scripts from './lua.generated';
 import type { QueueNames } from './queue-names';
-import type { QueueBounds } from './queue-options';
+import type { QueueBounds } from './queue-face';
 import type { QueueRedis } from './queue-redis';
 import type { Submitted } from './refusal';
 

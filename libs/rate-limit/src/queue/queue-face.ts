@@ -42,6 +42,15 @@ export interface PacedQueueOptions<Data = unknown> extends Partial<Limit> {
   submitOnly?: boolean;
 }
 
+/** The numbers of a queue's options, after defaults. */
+export interface QueueBounds {
+  readonly maxQueue: number;
+  readonly maxQueueTotal: number;
+  readonly maxWaitMs: number;
+  readonly startToleranceMs: number;
+  readonly resultTtlMs: number;
+}
+
 /** What a submission asks for. */
 export interface SubmitTerms {
   /** Whose line. @default the queue's `key` of the payload */

@@ -2,7 +2,7 @@
 import type { ConnectionOptions, JobsOptions, WorkerOptions } from 'bullmq';
 import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
-import type { PacedQueueOptions } from './queue-face';
+import type { PacedQueueOptions, QueueBounds } from './queue-face';
 import { wholeNumber } from './whole-number';
 
 /** Options of one queue. `Data` is the payload of its jobs. */
@@ -13,15 +13,6 @@ export interface RateLimitQueueOptions<Data = unknown> extends PacedQueueOptions
   worker?: Partial<WorkerOptions>;
   /** @default the module's redis */
   connection?: ConnectionOptions | string;
-}
-
-/** The numbers of a queue's options, after defaults. */
-export interface QueueBounds {
-  readonly maxQueue: number;
-  readonly maxQueueTotal: number;
-  readonly maxWaitMs: number;
-  readonly startToleranceMs: number;
-  readonly resultTtlMs: number;
 }
 
 /** Job options that would break the order or the pace, and what to use instead. */

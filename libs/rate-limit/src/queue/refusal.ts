@@ -1,7 +1,7 @@
 // Pure: the answer to a submission, and the error that a refusal is.
 import { type RateLimitError, WaitTooLongError } from '../core/errors';
 import { IdempotencyConflictError, QueueFullError } from './queue-errors';
-import type { QueueBounds } from './queue-options';
+import type { QueueBounds } from './queue-face';
 
 /** The answer to a submission. Times are the server's. */
 export type Submitted =

@@ -13,7 +13,7 @@ import { InTime } from './in-time';
 import { checkedJob, PARKED_MS, type PacedJobOptions } from './job-lane';
 import type { Pacing, Submission } from './pacing';
 import type { QueueNames } from './queue-names';
-import type { QueueBounds } from './queue-options';
+import type { QueueBounds } from './queue-face';
 import type { QueueRedis } from './queue-redis';
 import type { Reconciler } from './reconciler';
 import { refusal, type Submitted } from './refusal';

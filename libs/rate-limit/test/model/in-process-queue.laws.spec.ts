@@ -4,8 +4,9 @@ import { parseLimit } from '../../src/core/limit';
 import { JobExpiredError, QueueFullError } from '../../src/queue/queue-errors';
 import { MemoryStore } from '../../src/store/memory/memory-store';
 import { envelopeViolation, FakeClock } from '../../src/testing';
+import type { InProcessQueue } from '../../src/testing/queue/in-process-queue';
 import { openInProcessQueue } from '../../src/testing/queue/open-in-process-queue';
-import { failureOf, names, never, started, working } from '../support/in-process-setup';
+import { failureOf, type Mail, names, never, started, working } from '../support/in-process-setup';
 
 describe('the in-process queue keeps the laws exactly', () => {
   it('1, 2, 3, 6: starts in order, each at the first microsecond that its token is there', async () => {
@@ -119,17 +120,8 @@ describe('the in-process queue keeps the laws exactly', () => {
   });
 
   it('11: leaves direct callers their part of a shared bucket, and gets its own', async () => {
-    const clock = new FakeClock();
-    const epochMs = clock.nowMs();
-    const store = new MemoryStore({ clock });
-    const { policy, charge } = vendor();
-    const { queue, work } = openInProcessQueue(
-      { name: 'mails', policy: 'vendor', share: 0.5, maxQueue: 1000 },
-      { clock, store, policy },
-    );
-    const starts: number[] = [];
-    await work({ process: () => starts.push(clock.nowMs() - epochMs) });
-    for (const data of names(200)) await queue.submit(data as never);
+    const { store, charge, queue, starts, clock } = await sharing();
+    for (const data of names(200)) await queue.submit(data);
     let direct = 0;
     for (let ms = 0; ms < 10_000; ms += 10) {
       while (store.take([charge]).every(({ granted }) => granted)) direct++;
@@ -140,11 +132,47 @@ describe('the in-process queue keeps the laws exactly', () => {
     expect(starts.length).toBeGreaterThanOrEqual(50);
     expect(direct).toBeGreaterThanOrEqual(50);
   });
+
+  it('11: has the next token of an empty bucket kept for the head of the line, until that is cancelled', async () => {
+    const { store, charge, queue, starts } = await sharing();
+    for (let i = 0; i < 10; i++) expect(store.take([charge])[0].granted).toBe(true);
+    const ticket = await queue.submit({ to: 'a' });
+    expect(ticket.startsInMs).toBe(100);
+    // A direct caller waits for the one after it.
+    expect(store.peek([charge])[0].waitUs).toBe(200_000);
+    await ticket.cancel();
+    expect(store.peek([charge])[0].waitUs).toBe(100_000);
+    // A head of another cost has it kept anew.
+    const [first] = await queue.submitMany([{ data: { to: 'b' } }, { data: { to: 'c' }, cost: 2 }]);
+    await first.cancel();
+    expect(store.peek([charge])[0].waitUs).toBe(300_000);
+    expect(starts).toEqual([]);
+  });
+
+  it('11: lets a cost above the share start from a full share, and has it paid back', async () => {
+    const { queue, starts, clock } = await sharing();
+    await queue.submit({ to: 'a' }, { cost: 7 });
+    // 5 a second from 2 below nothing; of the whole bucket, 3 are left.
+    expect((await queue.submit({ to: 'b' })).startsInMs).toBe(600);
+    await clock.advanceAsync(600);
+    expect(starts).toEqual([0, 600]);
+  });
 });
 
-function vendor() {
+/** A queue that may use half of a bucket of 10, at 10 a second. */
+async function sharing() {
+  const clock = new FakeClock();
+  const epochMs = clock.nowMs();
+  const store = new MemoryStore({ clock });
   const limit = parseLimit({ rate: 10, capacity: 10 }, 'vendor');
   const bucket = 'vendor:all';
   const charge = { bucket, place: 'vendor', limit, price: 1000 * limit.q, maxWaitUs: 0 };
-  return { policy: { limit, bucket: () => bucket }, charge };
+  const opened = openInProcessQueue(
+    { name: 'mails', policy: 'vendor', share: 0.5, maxQueue: 1000 },
+    { clock, store, policy: { limit, bucket: () => bucket } },
+  );
+  const starts: number[] = [];
+  await opened.work({ process: () => starts.push(clock.nowMs() - epochMs) });
+  const queue = opened.queue as unknown as InProcessQueue<Mail, number>;
+  return { clock, store, charge, queue, starts };
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Scheduler } from '../../core/clock';
 import { US_PER_MS, usFromMs } from '../../core/duration';
 import type { JobEnding } from '../../queue/ending';
-import type { QueueBounds } from '../../queue/queue-options';
+import type { QueueBounds } from '../../queue/queue-face';
 import type { Submitted } from '../../queue/refusal';
 import { InProcessJob } from './in-process-job';
 import { InProcessJobs } from './in-process-jobs';
