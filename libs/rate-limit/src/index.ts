@@ -38,6 +38,8 @@ export {
 export type { MaybePromise } from './http/maybe-promise';
 export type { ProblemBody } from './http/problem-body';
 export type { HeaderStyle } from './http/rate-limit-headers';
+export { type AcquireOptions, BoundLimiter } from './limiter/bound-limiter';
+export type { BudgetHold, BudgetOptions } from './limiter/budget';
 export type { ConcurrencyOptions } from './limiter/concurrency-limit';
 export type { WithConcurrencyOptions } from './limiter/concurrency-limiter';
 export { LimiterEmitter, type LimiterEvents } from './limiter/events';
@@ -47,7 +49,10 @@ export type {
   ConfigureOptions,
   PolicyConfiguration,
 } from './limiter/configurations';
-export type { BucketInfo, Charge, LimitRef } from './limiter/rate-limiter';
+export type { LimitRef } from './limiter/limit-ref';
+export type { BucketInfo, Charge } from './limiter/rate-limiter';
+export type { CombinedReservation, Reservation } from './limiter/reservation';
+export type { Acquired } from './limiter/wait-lines';
 export { ProblemException } from './nest/problem.exception';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
 export { getStoreToken } from './nest/rate-limit.constants';
@@ -78,6 +83,7 @@ export type {
 export type { LeaseStore, SlotRequest } from './store/lease-store';
 export { MemoryStore, type MemoryStoreOptions } from './store/memory/memory-store';
 export type {
+  Adjustment,
   Awaitable,
   BucketCharge,
   Outcome,

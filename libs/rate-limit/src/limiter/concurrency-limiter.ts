@@ -11,6 +11,7 @@ import {
 import { shown } from '../core/limit';
 import type { Awaitable } from '../store/rate-limit-store';
 import type { AnsweringLeases } from '../store/resilient-port';
+import { onAbort } from './aborts';
 import {
   CONCURRENCY_RETRY_MS,
   type ConcurrencyLimit,
@@ -100,13 +101,13 @@ export class ConcurrencyLimiter {
         [decision],
       );
     }
-    const follow = () => controller.abort(signal?.reason);
+    let stopListening: (() => void) | undefined;
     try {
       signal?.throwIfAborted();
-      signal?.addEventListener('abort', follow);
+      stopListening = onAbort(signal, (reason) => controller.abort(reason));
       return await fn(controller.signal);
     } finally {
-      signal?.removeEventListener('abort', follow);
+      stopListening?.();
       await lease?.release();
     }
   }

@@ -1,12 +1,23 @@
-// The use cases, framework-free: who asks, under which policy, at what cost; the store decides.
+// The use cases, framework-free: who asks, under which policy, at what cost; the store decides. Long because it is the
+// face: a method a use case, with all that is promised of it; what they do is next door.
+import { systemClock, type Scheduler } from '../core/clock';
 import { strictest, type CombinedDecision, type Decision } from '../core/decision';
-import { InvalidLimitError, LimiterClosedError, MissingKeyError } from '../core/errors';
+import { US_PER_MS } from '../core/duration';
+import {
+  InvalidCostError,
+  InvalidLimitError,
+  LimiterClosedError,
+  MissingKeyError,
+} from '../core/errors';
 import { shown, THOUSANDTHS_PER_TOKEN, type Limit } from '../core/limit';
 import type { Awaitable } from '../store/rate-limit-store';
 import type { AnsweringStore } from '../store/resilient-port';
+import { type AcquireOptions, BoundLimiter } from './bound-limiter';
+import { type BudgetHold, type BudgetOptions, spend } from './budget';
 import { bucketCharge, combined, decision, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
 import { hold, type Hold } from './hold';
+import type { LimitRef } from './limit-ref';
 import {
   Configurations,
   type ConfigurationOptions,
@@ -14,9 +25,15 @@ import {
   type PolicyConfiguration,
 } from './configurations';
 import type { PolicyRegistry } from './policy-registry';
-
-/** Which limit a call is about: numbers, the name of a policy, or a row of the tier table. */
-export type LimitRef = Limit | string | { tier: string };
+import {
+  adjusting,
+  type CombinedReservation,
+  creditsOf,
+  type Reservation,
+  reservation,
+  single,
+} from './reservation';
+import { type Acquired, WaitLines } from './wait-lines';
 
 /** One charge of {@link RateLimiter.consumeAll}. */
 export interface Charge {
@@ -43,19 +60,26 @@ export interface BucketInfo {
   capacity: number;
 }
 
+const DEFAULT_WAIT_MS = 60_000;
+/** Times beyond this are not counted: 100 years. */
+const MOST_WAIT_MS = 100 * 365.25 * 86_400_000;
+
 /** Decides charges. All instances on one store share their buckets. */
 export class RateLimiter {
   /** Typed events; see {@link LimiterEmitter}. */
   readonly events: LimiterEmitter;
   #closed = false;
   readonly #configurations: Configurations;
+  readonly #lines: WaitLines;
 
   constructor(
     protected readonly store: AnsweringStore,
     protected readonly registry: PolicyRegistry,
     events: LimiterEmitter,
+    private readonly clock: Scheduler = systemClock,
   ) {
     this.events = events;
+    this.#lines = new WaitLines((charge, maxWaitMs) => this.#holdAndTell(charge, maxWaitMs), clock);
     this.#configurations = new Configurations(store.configurations, registry);
   }
 
@@ -80,12 +104,92 @@ export class RateLimiter {
    * bucket add up. An empty list is an error: nothing could bind.
    */
   async consumeAll(charges: readonly Charge[]): Promise<CombinedDecision> {
-    if (!Array.isArray(charges) || charges.length === 0) {
-      throw new InvalidLimitError(
-        `consumeAll: ${shown(charges)} is not a list of at least one charge`,
-      );
-    }
-    return this.decide(charges.map((charge) => this.#prepared(charge)));
+    return this.decide(this.#allPrepared(charges, 'consumeAll'));
+  }
+
+  /**
+   * Waits for its turn, at most `timeoutMs`, and takes the tokens then. Callers of one bucket in this process stand in
+   * one line, first come, first served; only its head asks the store, so what others take meanwhile may lengthen the
+   * wait that was foreseen. Nothing is taken unless the call resolves.
+   *
+   * @throws WaitTooLongError, at once, when its turn cannot come in time
+   * @throws TooManyWaitersError when 10 000 wait in this process; LimiterClosedError when it closes
+   * @throws the reason of `signal`: what was taken for the call is given back, nobody behind is overtaken
+   * @throws InvalidLimitError, InvalidCostError, CostExceedsCapacityError, MissingKeyError; StoreUnavailableError when `closed`
+   */
+  async acquire(key: string, limit?: LimitRef, options: AcquireOptions = {}): Promise<Acquired> {
+    const { cost, timeoutMs = DEFAULT_WAIT_MS, signal } = options;
+    const charge = this.#prepared({ key, limit, cost });
+    checkWait(timeoutMs, 'acquire: timeoutMs');
+    checkSignal(signal, 'acquire');
+    // What is wrong with the cost is found before it has waited for anybody.
+    bucketCharge(charge);
+    return this.#lines.wait(charge, timeoutMs, signal);
+  }
+
+  /**
+   * Takes the tokens for the earliest moment within `maxWaitMs`, which the caller waits out himself. Whatever comes
+   * after it waits behind. Needs the shared store.
+   *
+   * @throws StoreUnavailableError without the shared store
+   * @throws InvalidLimitError, InvalidCostError, CostExceedsCapacityError, MissingKeyError
+   */
+  async reserve(
+    key: string,
+    limit?: LimitRef,
+    { cost, maxWaitMs }: { cost?: number; maxWaitMs?: number } = {},
+  ): Promise<Reservation> {
+    return single(await this.reserveAll([{ key, limit, cost }], { maxWaitMs }));
+  }
+
+  /** Reserves several charges together: all of them, or none. Its moment is the latest of theirs. */
+  async reserveAll(
+    charges: readonly Charge[],
+    { maxWaitMs = 0 }: { maxWaitMs?: number } = {},
+  ): Promise<CombinedReservation> {
+    checkWait(maxWaitMs, 'reserve: maxWaitMs');
+    return this.#reserve(this.#allPrepared(charges, 'reserveAll'), maxWaitMs);
+  }
+
+  /**
+   * Runs `fn` when all charges have room, and settles them by what it said it used. LLM calls: one charge for the
+   * request, one for the tokens it may need at most.
+   *
+   * @throws WaitTooLongError, the reason of `signal`, or as `reserve`: `fn` was not called and nothing is taken
+   * @throws what `fn` throws, after settling
+   */
+  async withBudget<T>(
+    charges: readonly Charge[],
+    { maxWaitMs = DEFAULT_WAIT_MS, signal }: BudgetOptions,
+    fn: (hold: BudgetHold) => T | Promise<T>,
+  ): Promise<Awaited<T>> {
+    checkWait(maxWaitMs, 'withBudget: maxWaitMs');
+    checkSignal(signal, 'withBudget');
+    signal?.throwIfAborted();
+    const prepared = this.#allPrepared(charges, 'withBudget');
+    return spend(prepared, await this.#reserve(prepared, maxWaitMs), this.clock, signal, fn);
+  }
+
+  /**
+   * Gives tokens back: never above full. Needs the shared store.
+   *
+   * @param tokens more than 0; counted in thousandths, rounded up
+   * @throws InvalidCostError: nothing was changed
+   */
+  async refund(key: string, limit: LimitRef | undefined, tokens: number): Promise<void> {
+    await this.#adjust(key, limit, tokens, 'refund', 1);
+  }
+
+  /** Takes tokens without asking, into debt if need be: later calls wait for it. Else as `refund`. */
+  async penalize(key: string, limit: LimitRef | undefined, tokens: number): Promise<void> {
+    await this.#adjust(key, limit, tokens, 'penalize', -1);
+  }
+
+  /** The same calls for one policy and one key: what a client of somebody else's API works with. */
+  for(policy?: LimitRef, key = 'all'): BoundLimiter {
+    this.#check(key);
+    this.registry.resolve(policy);
+    return new BoundLimiter(this, key, policy);
   }
 
   /** What `consume` would say; takes nothing and writes nothing. */
@@ -237,6 +341,7 @@ export class RateLimiter {
   /** Ends the store's connections. Calls after that fail with `LimiterClosedError`. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#lines.close();
     await this.store.close();
   }
 
@@ -268,6 +373,59 @@ export class RateLimiter {
     return asked instanceof Promise ? asked.then(told) : told(asked);
   }
 
+  async #holdAndTell(charge: PreparedCharge, maxWaitMs: number): Promise<Hold> {
+    const held = await this.hold(charge, maxWaitMs);
+    const { decision } = held;
+    this.tell([charge], { allowed: decision.allowed, decisions: [decision], binding: decision });
+    return held;
+  }
+
+  async #reserve(
+    charges: readonly PreparedCharge[],
+    maxWaitMs: number,
+  ): Promise<CombinedReservation> {
+    const maxWaitUs = Math.floor(maxWaitMs * US_PER_MS);
+    const { charges: buckets, at } = merged(
+      charges.map((charge) => ({ ...bucketCharge(charge, maxWaitUs), failureMode: 'closed' })),
+    );
+    const answer = await this.store.take(buckets);
+    const nowMs = this.clock.nowMs();
+    const reserved = reservation(this.store, { charges, merged: buckets, at, answer, nowMs });
+    this.tell(charges, reserved);
+    return reserved;
+  }
+
+  async #adjust(
+    key: string,
+    limit: LimitRef | undefined,
+    tokens: number,
+    what: string,
+    sign: 1 | -1,
+  ): Promise<void> {
+    const { scoped } = this.#prepared({ key, limit });
+    const { policy, place } = scoped;
+    const credits = creditsOf(tokens, policy.limit, `${what}: tokens`);
+    if (credits === 0) throw new InvalidCostError(`${what}: tokens 0: give more than 0`);
+    await adjusting(this.store)([
+      {
+        bucket: place.bucket(key),
+        place: place.name,
+        configuration: place.configuration(key),
+        limit: policy.limit,
+        credits: sign * credits,
+      },
+    ]);
+  }
+
+  #allPrepared(charges: readonly Charge[], what: string): PreparedCharge[] {
+    if (!Array.isArray(charges) || charges.length === 0) {
+      throw new InvalidLimitError(
+        `${what}: ${shown(charges)} is not a list of at least one charge`,
+      );
+    }
+    return charges.map((charge) => this.#prepared(charge));
+  }
+
   #prepared({ key, limit, cost = 1, scope }: Charge): PreparedCharge {
     this.#check(key);
     return { scoped: this.registry.resolve(limit, scope), key, cost };
@@ -285,4 +443,14 @@ export class RateLimiter {
   #checkOpen(): void {
     if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
   }
+}
+
+function checkWait(ms: unknown, what: string): void {
+  if (typeof ms === 'number' && ms >= 0 && ms <= MOST_WAIT_MS) return;
+  throw new InvalidLimitError(`${what} ${shown(ms)} is not a number of ms, 0 to 100 years`);
+}
+
+function checkSignal(signal: unknown, what: string): void {
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw new InvalidLimitError(`${what}: signal ${shown(signal)} is not an AbortSignal`);
 }

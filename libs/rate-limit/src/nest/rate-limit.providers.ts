@@ -128,6 +128,7 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
     take: (charges) => store.take(charges),
     peek: (charges) => store.peek(charges),
     giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),
+    adjust: store.adjust && ((adjustments) => store.adjust?.(adjustments)),
     reset: (buckets) => store.reset(buckets),
   };
 }

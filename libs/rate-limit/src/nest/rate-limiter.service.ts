@@ -1,5 +1,6 @@
 // The limiter as a service: everything of the framework-free one, and what only Nest knows.
 import { Inject, Injectable } from '@nestjs/common';
+import type { Scheduler } from '../core/clock';
 import type { CombinedDecision, Decision } from '../core/decision';
 import { RateLimitExceededError } from '../core/errors';
 import { ConcurrencyLimiter, type WithConcurrencyOptions } from '../limiter/concurrency-limiter';
@@ -8,7 +9,12 @@ import type { PolicyRegistry } from '../limiter/policy-registry';
 import { RateLimiter } from '../limiter/rate-limiter';
 import type { AnsweringStore } from '../store/resilient-port';
 import { PlanTable } from './plan-table';
-import { ANSWERING_STORE, LIMITER_EMITTER, POLICY_REGISTRY } from './rate-limit.constants';
+import {
+  ANSWERING_STORE,
+  LIMITER_EMITTER,
+  POLICY_REGISTRY,
+  SCHEDULER,
+} from './rate-limit.constants';
 import { type RouteLimit, routeLimit } from './route-limit';
 
 /** Decides charges by hand, from anywhere in the application. Shares all buckets with the guard. */
@@ -20,8 +26,9 @@ export class RateLimiterService extends RateLimiter {
     @Inject(LIMITER_EMITTER) events: LimiterEmitter,
     @Inject(PlanTable) private readonly plans: PlanTable,
     @Inject(ConcurrencyLimiter) private readonly concurrency: ConcurrencyLimiter,
+    @Inject(SCHEDULER) clock: Scheduler,
   ) {
-    super(store, registry, events);
+    super(store, registry, events, clock);
   }
 
   /**

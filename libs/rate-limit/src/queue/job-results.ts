@@ -2,7 +2,7 @@
 import type { Queue } from 'bullmq';
 import { systemClock } from '../core/clock';
 import { LimiterClosedError } from '../core/errors';
-import { Aborts } from './aborts';
+import { onAbort } from '../limiter/aborts';
 import { endsWithin } from './in-time';
 import type { Channels } from './channels';
 import { parseEnding, valueOf, type JobEnding } from './ending';
@@ -27,7 +27,6 @@ interface Waiter {
 /** The results of a queue's jobs. */
 export class JobResults {
   readonly #waiters = new Map<string, Set<Waiter>>();
-  readonly #aborts = new Aborts();
   #timer: NodeJS.Timeout | undefined;
   #tickAtMs = 0;
   #closed = false;
@@ -85,14 +84,14 @@ export class JobResults {
         ),
       fail,
     };
-    this.#aborts.add(signal, fail);
+    const stopListening = onAbort(signal, fail);
     this.#add(id, waiter);
     try {
       await Promise.race([this.#listening, ended.catch(() => undefined)]);
       void waiter.look();
       return valueOf(id, await ended);
     } finally {
-      this.#aborts.remove(signal, fail);
+      stopListening();
       this.#remove(id, waiter);
     }
   }

@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const drop = {
-  name: 'rlDrop_1b434a95',
-  sha1: '1b434a95fcb840a0425eccf1a9336bd35c3b249d',
+  name: 'rlDrop_e89395a9',
+  sha1: 'e89395a9c9b76e48f16cdaa09ac136ebcc83af94',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -117,6 +117,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then
@@ -324,8 +327,8 @@ return 1
 } as const;
 
 export const grant = {
-  name: 'rlGrant_ad03de5b',
-  sha1: 'ad03de5b0d5487682604098c53101e9e2c666285',
+  name: 'rlGrant_4fde06fa',
+  sha1: '4fde06fa3a05ba7e76cd3165192c7be6dcc54a6d',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -440,6 +443,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then
@@ -585,8 +591,8 @@ return reply
 } as const;
 
 export const look = {
-  name: 'rlLook_ce4e8fa3',
-  sha1: 'ce4e8fa3d75ba25314e332a662d1cc534202346c',
+  name: 'rlLook_fd66cdd7',
+  sha1: 'fd66cdd7a557b9ec115db5b7a5277f6cc8f5b913',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -638,6 +644,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then
@@ -837,8 +846,8 @@ return 1
 } as const;
 
 export const start = {
-  name: 'rlStart_2f1380a7',
-  sha1: '2f1380a7fec12de98c7d50f8557fa74d1f581964',
+  name: 'rlStart_afe5bcf4',
+  sha1: 'afe5bcf43bfe66272542cf1dafa252906797ce77',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -953,6 +962,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then
@@ -1085,8 +1097,8 @@ return answer(0, 0)
 } as const;
 
 export const submit = {
-  name: 'rlSubmit_22c1bc05',
-  sha1: '22c1bc0502ce3159e69516021b71751c1ce51bef',
+  name: 'rlSubmit_cf02cb08',
+  sha1: 'cf02cb080efd595f51bdaaa237c63ea89d95de14',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1201,6 +1213,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then

@@ -1,6 +1,13 @@
 // Pure: one bucket's answer, from its level. Shared by every store, so that all say the same.
-import { giveBack, refill, rescale, take, timeToFull } from '../core/algorithms/token-bucket';
-import type { BucketCharge, Outcome, Peeked, UnusedGrant } from './rate-limit-store';
+import {
+  adjust,
+  giveBack,
+  refill,
+  rescale,
+  take,
+  timeToFull,
+} from '../core/algorithms/token-bucket';
+import type { Adjustment, BucketCharge, Outcome, Peeked, UnusedGrant } from './rate-limit-store';
 
 /** What a store keeps of a bucket. */
 export interface BucketState {
@@ -23,7 +30,7 @@ export interface Level {
 /** The level at `nowUs`; nothing kept means full. */
 export function levelOf(
   state: BucketState | undefined,
-  { limit: { n, q, capacity } }: BucketCharge,
+  { limit: { n, q, capacity } }: Pick<BucketCharge, 'limit'>,
   nowUs: number,
 ): Level {
   if (state === undefined) return { credits: capacity, atUs: nowUs };
@@ -86,4 +93,12 @@ export function peekOne(charge: BucketCharge, level: Level, nowUs: number): Peek
 export function levelAfter(grant: UnusedGrant, { credits, atUs }: Level): Level {
   const { n, capacity } = grant.limit;
   return { credits: giveBack(credits, atUs, n, capacity, grant.price, grant.startsAtUs), atUs };
+}
+
+/** The level after credits were added or taken. */
+export function levelAdjusted(
+  { limit, credits: change }: Adjustment,
+  { credits, atUs }: Level,
+): Level {
+  return { credits: adjust(credits, limit.capacity, change), atUs };
 }

@@ -1,6 +1,6 @@
 // Pure: the charge that a configuration makes of a charge.
 import type { ParsedLimit } from '../core/limit';
-import type { BucketCharge, Outcome } from './rate-limit-store';
+import type { Adjustment, BucketCharge, Outcome } from './rate-limit-store';
 
 /** What holds for a bucket at a moment beside the policy's own numbers. */
 export interface InForce {
@@ -15,6 +15,15 @@ export function underLimit<T extends BucketCharge>(charge: T, limit: ParsedLimit
   if (limit === undefined) return charge;
   // A price is whole thousandths of a token, and `q` credits are one.
   return { ...charge, limit, price: (charge.price / charge.limit.q) * limit.q };
+}
+
+/** The same credits of tokens under the limit that is in force. */
+export function adjustmentUnder(
+  adjustment: Adjustment,
+  limit: ParsedLimit | undefined,
+): Adjustment {
+  if (limit === undefined) return adjustment;
+  return { ...adjustment, limit, credits: (adjustment.credits / adjustment.limit.q) * limit.q };
 }
 
 /** Outcomes that say which limit decided them, where it is not the charge's own. */

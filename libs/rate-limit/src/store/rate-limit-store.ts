@@ -48,6 +48,15 @@ export interface UnusedGrant extends BucketCharge {
   readonly startsAtUs: number;
 }
 
+/** A bucket that is given credits, or from which some are taken without asking. */
+export interface Adjustment extends Pick<
+  BucketCharge,
+  'bucket' | 'place' | 'configuration' | 'limit'
+> {
+  /** Credits to add; negative: to take. Whole thousandths of a token. */
+  readonly credits: number;
+}
+
 /** What `take` would have said, and what is there. */
 export interface Peeked extends Outcome {
   /** Credits that are there before any charge. */
@@ -81,6 +90,11 @@ export interface RateLimitStore {
    * above full. Each at most once. A store without this method keeps what was granted.
    */
   giveBack?(grants: readonly UnusedGrant[]): Awaitable<void>;
+  /**
+   * Adds credits, never above full, or takes them without asking, into debt. In order; one bucket may come several
+   * times. A store without this method can neither settle nor refund.
+   */
+  adjust?(adjustments: readonly Adjustment[]): Awaitable<void>;
   /** Forgets buckets: they are full again. Unknown ones are ignored. */
   reset(buckets: readonly string[]): Awaitable<void>;
   /** For numbers and blocks that are set by hand. A store without it knows none. */

@@ -5,6 +5,7 @@ import type { ParsedLimit } from '../core/limit';
 import type { ConfigurationStore } from './configuration-store';
 import type { SlotRequest } from './lease-store';
 import type {
+  Adjustment,
   Awaitable,
   BucketCharge,
   Outcome,
@@ -88,6 +89,11 @@ export interface AnsweringStore {
    * @throws StoreConfigurationError
    */
   giveBack(grants: readonly UnusedResilientGrant[], source: DecisionSource): Awaitable<void>;
+  /**
+   * Needs the shared store; `undefined` for a store of somebody's own that has none.
+   * @throws StoreUnavailableError: it may have been done all the same
+   */
+  readonly adjust?: (adjustments: readonly Adjustment[]) => Awaitable<void>;
   /** Needs the shared store. @throws StoreUnavailableError */
   reset(buckets: readonly string[]): Promise<void>;
   close(): Promise<void>;

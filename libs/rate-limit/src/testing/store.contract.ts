@@ -266,6 +266,23 @@ export function storeContract(
       expect((await s.peek('a')).held).toBe(-2 * TOKEN);
     });
 
+    promise('adjust adds, never above full, and takes without asking', async (s) => {
+      if (s.store.adjust === undefined) return;
+      const by = (tokens: number) => {
+        const { bucket, place, limit } = s.charge('a');
+        return { bucket, place, limit, credits: tokens * TOKEN };
+      };
+      await s.store.adjust([by(1)]);
+      expect(await s.peek('a')).toMatchObject({ held: 5 * TOKEN, known: false });
+      await s.store.adjust([by(-3), by(-4)]);
+      expect((await s.peek('a')).held).toBe(-2 * TOKEN);
+      s.clock.advance(1000);
+      await s.store.adjust([by(2.5)]);
+      expect((await s.peek('a')).held).toBe(1.5 * TOKEN);
+      await s.store.adjust([by(9)]);
+      expect(await s.peek('a')).toMatchObject({ held: 5 * TOKEN, known: false });
+    });
+
     promise('reset fills buckets, knows unknown ones, and touches no other', async (s) => {
       await s.take('a', 5);
       await s.take('b', 5);

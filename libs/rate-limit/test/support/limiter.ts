@@ -1,5 +1,6 @@
 // A limiter over a store, built as the module builds it but without Nest.
 import { bucketNamer } from '../../src/core/bucket-key';
+import type { Scheduler } from '../../src/core/clock';
 import { LimiterEmitter } from '../../src/limiter/events';
 import { PolicyRegistry, type PolicyRegistryOptions } from '../../src/limiter/policy-registry';
 import { RateLimiter } from '../../src/limiter/rate-limiter';
@@ -10,11 +11,13 @@ export interface LimiterSetup extends PolicyRegistryOptions {
   readonly keyPrefix?: string;
   readonly timeoutMs?: number;
   readonly maxBuckets?: number;
+  /** For what waits. */
+  readonly clock?: Scheduler;
 }
 
 export function limiterOver(
   store: RateLimitStore,
-  { keyPrefix = 'rl', timeoutMs = 250, maxBuckets, ...options }: LimiterSetup = {},
+  { keyPrefix = 'rl', timeoutMs = 250, maxBuckets, clock, ...options }: LimiterSetup = {},
 ): RateLimiter {
   const events = new LimiterEmitter();
   const onChange = (cause?: Error) =>
@@ -23,5 +26,6 @@ export function limiterOver(
     new ResilientStore(store, { timeoutMs, maxBuckets, onChange }),
     new PolicyRegistry(options, bucketNamer(keyPrefix)),
     events,
+    clock,
   );
 }

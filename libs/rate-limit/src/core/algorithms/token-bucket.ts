@@ -107,3 +107,11 @@ export function giveBack(
   const later = Math.max(0, Math.max(0, -c) - Math.max(0, startsAt - t) * n);
   return Math.min(cap, c + Math.max(0, cost - later));
 }
+
+/**
+ * After `refill`. Adds credits, or takes them without asking: never above full, and into debt as deep as can be
+ * counted.
+ */
+export function adjust(c: number, cap: number, credits: number): number {
+  return Math.max(-MAX_CREDITS, Math.min(cap, c + credits));
+}

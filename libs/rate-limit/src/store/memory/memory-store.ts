@@ -4,15 +4,24 @@ import { usFromMs } from '../../core/duration';
 import { InvalidLimitError } from '../../core/errors';
 import { shown } from '../../core/limit';
 import { systemClock, type Clock } from '../../core/clock';
-import { levelAfter, levelOf, peekOne, takeAll, type BucketState, type Level } from '../bucket';
+import {
+  levelAdjusted,
+  levelAfter,
+  levelOf,
+  peekOne,
+  takeAll,
+  type BucketState,
+  type Level,
+} from '../bucket';
 import type {
+  Adjustment,
   BucketCharge,
   Outcome,
   Peeked,
   RateLimitStore,
   UnusedGrant,
 } from '../rate-limit-store';
-import { type InForce, underLimit, underTheirLimits } from '../in-force';
+import { adjustmentUnder, type InForce, underLimit, underTheirLimits } from '../in-force';
 import { MemoryConfigurations } from './memory-configurations';
 import { MemoryLeases } from './memory-leases';
 
@@ -128,11 +137,28 @@ export class MemoryStore implements RateLimitStore {
     }
   }
 
+  adjust(adjustments: readonly Adjustment[]): void {
+    const nowUs = usFromMs(this.#clock.nowMs());
+    for (const asked of adjustments) {
+      const adjustment = adjustmentUnder(asked, this.#inForce(asked, nowUs)?.limit);
+      const name = this.#nameOf(adjustment, nowUs);
+      const level = levelOf(this.#buckets.get(name), adjustment, nowUs);
+      const { credits, atUs } = levelAdjusted(adjustment, level);
+      const { n, q, capacity } = adjustment.limit;
+      const fullAtUs = nowUs + timeToFull(credits, atUs, n, capacity, nowUs);
+      if (credits >= capacity) this.#buckets.delete(name);
+      else this.#keep(name, { credits, atUs, unit: q, fullAtUs }, nowUs);
+    }
+  }
+
   reset(buckets: readonly string[]): void {
     for (const bucket of buckets) this.#buckets.delete(bucket);
   }
 
-  #inForce({ configuration }: BucketCharge, nowUs: number): InForce | undefined {
+  #inForce(
+    { configuration }: Pick<BucketCharge, 'configuration'>,
+    nowUs: number,
+  ): InForce | undefined {
     return configuration === undefined
       ? undefined
       : this.configurations.inForce(configuration, nowUs);
@@ -157,7 +183,7 @@ export class MemoryStore implements RateLimitStore {
   }
 
   /** Where a charge is booked: its own bucket while there is room, else the one of its place. */
-  #nameOf({ bucket, place }: BucketCharge, nowUs: number): string {
+  #nameOf({ bucket, place }: Pick<BucketCharge, 'bucket' | 'place'>, nowUs: number): string {
     if (this.#buckets.size < this.#maxBuckets || this.#buckets.has(bucket)) return bucket;
     this.#forgetFull(nowUs);
     return this.#buckets.size < this.#maxBuckets ? bucket : OVERFLOW + place;

@@ -1,5 +1,96 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
+export const adjust = {
+  name: 'rlAdjust_be825cfc',
+  sha1: 'be825cfca79610998d5a94e4cb8ca6d41a60e8ed',
+  keys: null,
+  lua: `local function read_now(given)
+  if given then return given end
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function refill(c, t, n, cap, now)
+  local missing = cap - c
+  if missing <= 0 then return cap, now end
+  if now >= t then
+    local gain = (now - t) * n
+    if gain >= missing then return cap, now end
+    return c + gain, now
+  end
+  if (t - now) * n > missing then return c, now end
+  return c, t
+end
+local function rescale(c, from, to, cap)
+  local k = math.floor(c / from)
+  return math.max(-2251799813685248, math.min(cap, k * to))
+end
+local function take(c, t, n, cost, max_wait, now)
+  if cost <= c then return true, 0, c - cost end
+  local wait = math.ceil((cost - c) / n) + (t - now)
+  if wait <= max_wait and cost - c <= 2251799813685248 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function time_to_full(c, t, n, cap, now)
+  if c >= cap then return 0 end
+  return math.ceil((cap - c) / n) + (t - now)
+end
+local function give_back(c, t, n, cap, cost, starts_at)
+  local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
+end
+local function decode(value, q, cap, now, rescale)
+  if value and #value == 28 and string.byte(value, 1) == 17 then
+    local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
+    if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
+      and unit >= 1 and unit <= 2251799813685248 then
+      if unit ~= q then c = rescale(c, unit, q, cap) end
+      return c, t, fingerprint
+    end
+  end
+  return cap, now, nil
+end
+local function encode(fingerprint, c, t, q)
+  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+end
+local function configured(text, now)
+  if not text then return 0 end
+  local blocked, ends, n, q, cap, mark, json = string.match(text, '^(%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)\\n(.*)$')
+  if not blocked then return 0 end
+  blocked, ends, n = tonumber(blocked), tonumber(ends), tonumber(n)
+  if blocked <= now then blocked = 0 end
+  if n == 0 or (ends >= 0 and ends <= now) then return blocked end
+  return blocked, n, tonumber(q), tonumber(cap), tonumber(mark), ends, json
+end
+local given = tonumber(ARGV[1])
+local now = read_now(given)
+local spare_ttl = given and 3600000 or 2
+local buckets = #KEYS / 2
+for i = 1, buckets do
+  local a = 5 * i - 3
+  local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local mark, credits = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+  local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
+  if stored[2] then
+    local _, n2, q2, cap2, mark2 = configured(stored[2], now)
+    if n2 then n, q, cap, mark, credits = n2, q2, cap2, mark2, credits / q * q2 end
+  end
+  local c, t = decode(stored[1], q, cap, now, rescale)
+  c, t = refill(c, t, n, cap, now)
+  c = adjust(c, cap, credits)
+  if c >= cap then
+    redis.call('DEL', KEYS[i])
+  else
+    local ttl = math.ceil(time_to_full(c, t, n, cap, now) / 1000) + spare_ttl
+    redis.call('SET', KEYS[i], encode(mark, c, t, q), 'PX', string.format('%.0f', ttl))
+  end
+end
+return 1
+`,
+} as const;
+
 export const configuration = {
   name: 'rlConfiguration_46f66825',
   sha1: '46f66825d35872c955d033a1e8ab9d90b762a0cf',
@@ -61,8 +152,8 @@ return 1
 } as const;
 
 export const giveBack = {
-  name: 'rlGiveBack_122baf74',
-  sha1: '122baf74be5a22af91be890f01c6e556a4c6d2a7',
+  name: 'rlGiveBack_88d31d32',
+  sha1: '88d31d3277d4d118d1d15687ab6039b3bf77a3ad',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -97,6 +188,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then
@@ -173,8 +267,8 @@ return { 1, held }
 } as const;
 
 export const peek = {
-  name: 'rlPeek_fb3596aa',
-  sha1: 'fb3596aaaa1f2f5a4a34707221aba767e0ba5a2e',
+  name: 'rlPeek_43a3e320',
+  sha1: '43a3e3209f7392d4f14e7ef953171b4160c7f8e7',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -209,6 +303,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then
@@ -265,8 +362,8 @@ export const release = {
 } as const;
 
 export const take = {
-  name: 'rlTake_19cdf7e2',
-  sha1: '19cdf7e29eb7eee6fad897766c4eae7512b80ded',
+  name: 'rlTake_792b1ce3',
+  sha1: '792b1ce3908de2dda7e7e2bab33b5769b3d3d5a4',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -301,6 +398,9 @@ end
 local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
+end
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
 end
 local function decode(value, q, cap, now, rescale)
   if value and #value == 28 and string.byte(value, 1) == 17 then

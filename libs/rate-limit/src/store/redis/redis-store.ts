@@ -5,6 +5,7 @@ import { US_PER_MS, usFromMs } from '../../core/duration';
 import { peekOne, takeAll, type Level } from '../bucket';
 import { underLimit, underTheirLimits } from '../in-force';
 import type {
+  Adjustment,
   BucketCharge,
   Outcome,
   Peeked,
@@ -44,6 +45,7 @@ const GIVE_UP_SHARE = 0.9;
 
 const TAKE_SCRIPT = new RedisScript(scripts.take.lua);
 const PEEK_SCRIPT = new RedisScript(scripts.peek.lua);
+const ADJUST_SCRIPT = new RedisScript(scripts.adjust.lua);
 const GIVE_BACK_SCRIPT = new RedisScript(scripts.giveBack.lua);
 
 let setTime: (store: RedisStore, nowMs: () => number) => void;
@@ -132,6 +134,14 @@ export class RedisStore implements RateLimitStore {
     await GIVE_BACK_SCRIPT.run(this.#client, keys, args);
   }
 
+  async adjust(adjustments: readonly Adjustment[]): Promise<void> {
+    const args: (string | number)[] = [this.#givenUs()];
+    for (const { limit, credits } of adjustments) {
+      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, credits);
+    }
+    await ADJUST_SCRIPT.run(this.#client, keysOf(adjustments), args);
+  }
+
   async reset(buckets: readonly string[]): Promise<void> {
     try {
       // One command a bucket: buckets of different keys may live in different slots.
@@ -175,7 +185,7 @@ export class RedisStore implements RateLimitStore {
 }
 
 /** The buckets, and what may be configured for each: a bucket itself is never read as a configuration. */
-function keysOf(charges: readonly BucketCharge[]): string[] {
+function keysOf(charges: readonly Pick<BucketCharge, 'bucket' | 'configuration'>[]): string[] {
   const names = charges.map(({ bucket }) => bucket);
   return [...names, ...charges.map(({ bucket, configuration = bucket }) => configuration)];
 }

@@ -4,7 +4,14 @@ import { StoreUnavailableError } from '../../core/errors';
 import { parseLimit } from '../../core/limit';
 import type { ConfigurationStore } from '../configuration-store';
 import { MemoryStore, type MemoryStoreOptions } from '../memory/memory-store';
-import type { Awaitable, BucketCharge, Outcome, Peeked, RateLimitStore } from '../rate-limit-store';
+import type {
+  Adjustment,
+  Awaitable,
+  BucketCharge,
+  Outcome,
+  Peeked,
+  RateLimitStore,
+} from '../rate-limit-store';
 import type {
   Answer,
   AnsweringStore,
@@ -36,12 +43,14 @@ export class ResilientStore implements AnsweringStore {
   /** `undefined` for a store of somebody's own that has none. */
   readonly leases: ResilientLeases | undefined;
   readonly configurations: ConfigurationStore | undefined;
+  readonly adjust: AnsweringStore['adjust'];
 
   constructor(inner: RateLimitStore, options: ResilientStoreOptions) {
     this.#inner = inner;
     this.#calls = new SharedCalls(options);
     this.#local = new LocalBuckets(new MemoryStore(options));
     const { configurations, source } = inner;
+    this.adjust = inner.adjust && ((adjustments) => this.#adjust(adjustments));
     this.configurations =
       configurations && source === 'shared'
         ? new ResilientConfigurations(configurations, this.#calls)
@@ -84,6 +93,11 @@ export class ResilientStore implements AnsweringStore {
       .catch((error: unknown) => {
         if (!(error instanceof StoreUnavailableError)) throw error;
       });
+  }
+
+  #adjust(adjustments: readonly Adjustment[]): Awaitable<void> {
+    if (this.#inner.source === 'memory') return this.#inner.adjust?.(adjustments);
+    return this.#calls.inTime(async () => this.#inner.adjust?.(adjustments));
   }
 
   async reset(buckets: readonly string[]): Promise<void> {

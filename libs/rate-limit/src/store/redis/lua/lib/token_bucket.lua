@@ -34,3 +34,7 @@ local function give_back(c, t, n, cap, cost, starts_at)
   local later = math.max(0, math.max(0, -c) - math.max(0, starts_at - t) * n)
   return math.min(cap, c + math.max(0, cost - later))
 end
+
+local function adjust(c, cap, credits)
+  return math.max(-2251799813685248, math.min(cap, c + credits))
+end

@@ -1,0 +1,36 @@
+-- Adds credits to buckets, or takes them without asking.
+-- KEYS  1..B        buckets, of one slot; the same one may stand there again
+--       B+1..2B     what is configured for each
+-- ARGV  1           time in µs for tests; '' = the server's clock. TTLs are an hour longer then
+--       then 5 a bucket: n, q, capacity, fingerprint, credits to add (negative: to take)
+-- Reply 1
+-- An absent bucket is full: it stays absent when credits are added. A bucket that gets full is deleted.
+-- @include lib/now
+-- @include lib/token_bucket
+-- @include lib/bucket_value
+-- @include lib/configuration
+
+local given = tonumber(ARGV[1])
+local now = read_now(given)
+local spare_ttl = given and 3600000 or 2
+local buckets = #KEYS / 2
+for i = 1, buckets do
+  local a = 5 * i - 3
+  local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local mark, credits = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+  local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
+  if stored[2] then
+    local _, n2, q2, cap2, mark2 = configured(stored[2], now)
+    if n2 then n, q, cap, mark, credits = n2, q2, cap2, mark2, credits / q * q2 end
+  end
+  local c, t = decode(stored[1], q, cap, now, rescale)
+  c, t = refill(c, t, n, cap, now)
+  c = adjust(c, cap, credits)
+  if c >= cap then
+    redis.call('DEL', KEYS[i])
+  else
+    local ttl = math.ceil(time_to_full(c, t, n, cap, now) / 1000) + spare_ttl
+    redis.call('SET', KEYS[i], encode(mark, c, t, q), 'PX', string.format('%.0f', ttl))
+  end
+end
+return 1
