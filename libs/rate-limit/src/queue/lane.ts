@@ -11,6 +11,13 @@ export interface LaneNumbers {
   readonly share: BucketNumbers | undefined;
 }
 
+/** What paces the lanes of a queue. */
+export interface QueueLimits {
+  readonly limit: ParsedLimit;
+  /** Of a limit that direct callers use as well: what queued work may use of it. */
+  readonly share: ParsedLimit | undefined;
+}
+
 /** A line of jobs that pay one bucket. */
 export interface Lane extends LaneNumbers {
   /** Names the lane within its queue. */

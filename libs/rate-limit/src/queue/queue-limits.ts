@@ -1,14 +1,8 @@
 // Pure: the limits of a queue's lanes, and how many jobs run at once.
 import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
 import type { RateLimitQueueOptions } from './queue-options';
+import type { QueueLimits } from './lane';
 import { wholeNumber } from './whole-number';
-
-/** What paces the lanes of a queue. */
-export interface QueueLimits {
-  readonly limit: ParsedLimit;
-  /** Of a limit that direct callers use as well: what queued work may use of it. */
-  readonly share: ParsedLimit | undefined;
-}
 
 const DEFAULT_CONCURRENCY = 10;
 /** What one key may use of all that run at once, so that its slow jobs cannot fill everything. */

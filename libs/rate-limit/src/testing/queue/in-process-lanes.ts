@@ -2,8 +2,7 @@
 import { keyToken } from '../../core/bucket-key';
 import { InvalidLimitError, MissingKeyError } from '../../core/errors';
 import { shown, type ParsedLimit } from '../../core/limit';
-import { bucketNumbers, mostGranted } from '../../queue/lane';
-import type { QueueLimits } from '../../queue/queue-limits';
+import { bucketNumbers, mostGranted, type QueueLimits } from '../../queue/lane';
 import type { MemoryStore } from '../../store/memory/memory-store';
 import { InProcessLane } from './in-process-lane';
 import { PacedBucket } from './paced-bucket';

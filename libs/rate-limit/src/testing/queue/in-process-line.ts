@@ -1,4 +1,5 @@
-// The jobs of a queue from their submission to their end: accepts them, starts each at its moment, and keeps how they ended.
+// The jobs of a queue from their submission to their end: accepts them, starts each at its moment, and keeps how they
+// ended. One state machine, to be read as one: that is why the file is long.
 import { randomBytes } from 'node:crypto';
 import type { Scheduler } from '../../core/clock';
 import { US_PER_MS, usFromMs } from '../../core/duration';
