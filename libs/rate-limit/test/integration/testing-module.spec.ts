@@ -168,6 +168,11 @@ describe.each([
     expect((await limiter.consume('x', 'vendor')).retryAfterMs).toBe(1000);
     clock.advance(1000);
     expect(await limiter.consume('x', 'vendor')).toMatchObject({ allowed: true, source: 'memory' });
+
+    const acquired = limiter.acquire('x', 'vendor', { cost: 4 });
+    await clock.untilPending();
+    await clock.advanceAsync(4000);
+    expect(await acquired).toMatchObject({ allowed: true, waitedMs: 4000 });
   });
 
   it('holds a call until the clock says', async () => {
