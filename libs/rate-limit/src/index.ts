@@ -53,6 +53,7 @@ export type { LimitRef } from './limiter/limit-ref';
 export type { BucketInfo, Charge } from './limiter/rate-limiter';
 export type { CombinedReservation, Reservation } from './limiter/reservation';
 export type { Acquired } from './limiter/wait-lines';
+export { ConcurrencyLimit } from './nest/concurrency-limit.decorator';
 export { ProblemException } from './nest/problem.exception';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
 export { getStoreToken } from './nest/rate-limit.constants';
@@ -65,6 +66,7 @@ export { RateLimitGuard } from './nest/rate-limit.guard';
 export { RateLimitModule } from './nest/rate-limit.module';
 export type { RateLimitOptionsFactory } from './nest/rate-limit.module-definition';
 export type {
+  ConcurrencyLimitOptions,
   DeferTo,
   KeyResolver,
   OfCall,

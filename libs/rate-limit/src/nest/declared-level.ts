@@ -1,14 +1,18 @@
 // One level of declarations: a class, or a method. Reads the notes of the decorators and checks them together.
 import { InvalidLimitError } from '../core/errors';
 import { shown } from '../core/limit';
+import { declaredSlots } from './declared-slots';
 import { declaredLimit, type DeclaredLimit } from './declared-limit';
-import { RATE_LIMITS_METADATA, SKIPS_METADATA } from './rate-limit.constants';
+import { CONCURRENCY_METADATA, RATE_LIMITS_METADATA, SKIPS_METADATA } from './rate-limit.constants';
+import type { ConcurrencyLimitOptions } from './rate-limit.options';
 import { ownNotes } from './recording';
 
 /** What stands on one class or method. */
 export interface DeclaredLevel {
   /** By name; several of one name are tier variants. */
   readonly limits: ReadonlyMap<string, readonly DeclaredLimit[]>;
+  /** Concurrency limits by name. */
+  readonly slots: ReadonlyMap<string, ConcurrencyLimitOptions>;
   /** A bare @SkipRateLimit. */
   readonly skipsAll: boolean;
   readonly skips: readonly string[];
@@ -17,8 +21,8 @@ export interface DeclaredLevel {
 
 /** True when a decorator of ours stands on this class or function itself. */
 export function isDeclared(target: object): boolean {
-  return (
-    ownNotes(RATE_LIMITS_METADATA, target).length > 0 || ownNotes(SKIPS_METADATA, target).length > 0
+  return [RATE_LIMITS_METADATA, CONCURRENCY_METADATA, SKIPS_METADATA].some(
+    (key) => ownNotes(key, target).length > 0,
   );
 }
 
@@ -30,6 +34,7 @@ export function declaredLevel(target: object, place: string): DeclaredLevel {
   const notes = ownNotes(SKIPS_METADATA, target);
   const level: DeclaredLevel = {
     limits,
+    slots: declaredSlots(ownNotes(CONCURRENCY_METADATA, target), place),
     skipsAll: notes.some((names) => names.length === 0),
     skips: notes.flat().map((name) => checkedName(name, place)),
     place,

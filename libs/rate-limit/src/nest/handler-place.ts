@@ -7,6 +7,7 @@ import {
   PATH_METADATA,
   VERSION_METADATA,
 } from '@nestjs/common/constants';
+import { APP_SCOPE } from '../limiter/policy-registry';
 
 /** What is known of a handler before any request. */
 export interface HandlerPlace {
@@ -20,6 +21,13 @@ export interface HandlerPlace {
   readonly method: string | undefined;
   /** Path templates, without the global prefix, which is the same for all. Empty without a route. */
   readonly paths: readonly string[];
+}
+
+/** The scope that `route`, `controller` or any other text means for a handler; without one, `app`. */
+export function scopeAt(scope: string, at: HandlerPlace | undefined): string {
+  if (scope === 'route') return at?.route ?? APP_SCOPE;
+  if (scope === 'controller') return at?.controller ?? APP_SCOPE;
+  return scope;
 }
 
 /** What the application adds to the routes of a class. */

@@ -9,6 +9,7 @@ const limits = (...names: string[]) =>
 function level(names: string[], skips: string[] | 'all' = []): DeclaredLevel {
   return {
     limits: limits(...names),
+    slots: new Map(),
     skipsAll: skips === 'all',
     skips: skips === 'all' ? [] : skips,
     place: 'here',

@@ -1,4 +1,5 @@
 // The effective plan of a handler: what is charged for a call, with everything settled that can be before one.
+import type { ConcurrencyLimit } from '../limiter/concurrency-limit';
 import type { ScopedPolicy } from '../limiter/policy';
 import type { HandlerPlace } from './handler-place';
 import type { DeferTo, KeyResolver, OfCall } from './rate-limit.options';
@@ -24,12 +25,21 @@ export interface PlannedLimit {
   readonly otherwise: PlannedVariant;
 }
 
+/** One concurrency limit of a handler. */
+export interface PlannedSlots {
+  readonly limit: ConcurrencyLimit;
+  readonly key: KeyResolver;
+  readonly skip: OfCall<boolean> | undefined;
+}
+
 /** What a call of a handler is charged. */
 export interface Plan {
   readonly place: HandlerPlace;
   readonly handler: object;
   /** In order: those of `always`, of the class, of the method. */
   readonly limits: readonly PlannedLimit[];
+  /** What may be in flight, whatever is charged. In the same order. */
+  readonly slots: readonly PlannedSlots[];
   /** A decorator says what is charged, or that nothing is. */
   readonly decorated: boolean;
 }

@@ -13,11 +13,12 @@ import {
 import { knownTier } from '../limiter/tiers';
 import { byName, classLevels, declaredLevel } from './declared-level';
 import { declaredByOptions, type DeclaredLimit } from './declared-limit';
-import type { HandlerPlace } from './handler-place';
+import { type HandlerPlace, scopeAt } from './handler-place';
 import { mergedLimits, type ModuleLimits, type Variants } from './merged-limits';
 import { alwaysOf } from './module-options';
 import { checkOnLimits } from './on-limit';
 import type { Plan, PlannedLimit, PlannedVariant } from './plan';
+import { plannedSlots } from './planned-slots';
 import type { RateLimitModuleOptions, RateLimitOptions } from './rate-limit.options';
 
 const MODULE = 'RateLimitModule';
@@ -88,12 +89,14 @@ export class Planner {
   plan(type: Type, handler: object, place: HandlerPlace): Plan {
     const levels = [...classLevels(type), declaredLevel(handler, place.name)];
     for (const level of levels) {
-      for (const name of level.limits.keys()) this.#declaredNames.add(name);
+      for (const name of [...level.limits.keys(), ...level.slots.keys()])
+        this.#declaredNames.add(name);
       for (const name of level.skips) this.#skips.set(name, level.place);
     }
     const { limits, decorated } = mergedLimits(levels, this.#moduleLimits);
     const planned = limits.map((each) => this.#planned(each, place));
-    const plan = { place, handler, limits: planned, decorated };
+    const slots = plannedSlots(levels, place, this.registry, this.options.key);
+    const plan = { place, handler, limits: planned, slots, decorated };
     checkOnLimits(plan);
     return plan;
   }
@@ -171,7 +174,7 @@ export class Planner {
     at: HandlerPlace | undefined,
     origin?: string,
   ): PlannedVariant {
-    const scope = scopeOf(options.scope ?? defaultScope, at);
+    const scope = scopeAt(options.scope ?? defaultScope, at);
     const scoped = this.registry.inline(numbers, options, place, scope, origin);
     const { cost = 1, key = this.options.key ?? byIp(), skip, onLimit = 'reject' } = options;
     const maxWaitMs = onLimit === 'wait' ? (options.maxWaitMs ?? 0) : 0;
@@ -194,12 +197,6 @@ export class Planner {
       throw atPlace(error, place);
     }
   }
-}
-
-function scopeOf(scope: string, at: HandlerPlace | undefined): string {
-  if (scope === 'route') return at?.route ?? APP_SCOPE;
-  if (scope === 'controller') return at?.controller ?? APP_SCOPE;
-  return scope;
 }
 
 function checkCost(cost: number, { policy: { limit, name } }: ScopedPolicy, place: string): void {

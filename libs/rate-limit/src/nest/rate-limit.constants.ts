@@ -13,6 +13,8 @@ export const LIMITER_EMITTER = Symbol.for('nest-rate-limit:events');
 
 /** Metadata: what `@RateLimit` recorded on a class or a method. */
 export const RATE_LIMITS_METADATA = Symbol.for('nest-rate-limit:limits');
+/** Metadata: what `@ConcurrencyLimit` recorded on a class or a method. */
+export const CONCURRENCY_METADATA = Symbol.for('nest-rate-limit:concurrency');
 /** Metadata: what `@SkipRateLimit` recorded on a class or a method. */
 export const SKIPS_METADATA = Symbol.for('nest-rate-limit:skips');
 

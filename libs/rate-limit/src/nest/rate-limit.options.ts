@@ -5,6 +5,7 @@ import type { Caller } from '../http/caller';
 import type { KeyResolver as AnyKeyResolver } from '../http/key-resolver';
 import type { MaybePromise } from '../http/maybe-promise';
 import type { HeaderStyle } from '../http/rate-limit-headers';
+import type { ConcurrencyOptions } from '../limiter/concurrency-limit';
 import type { PolicyBehaviour } from '../limiter/policy';
 import type { RateLimitStore } from '../store/rate-limit-store';
 import type { RedisConnectionOptions, RedisLike } from '../store/redis-like';
@@ -24,6 +25,20 @@ export interface DeferTo {
    * @internal
    */
   wrap(target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void;
+}
+
+/** A concurrency limit on a handler, or on each handler of a class. */
+export interface ConcurrencyLimitOptions extends ConcurrencyOptions {
+  /** Whose slots. @default the module's `key` */
+  key?: KeyResolver;
+  /**
+   * Who shares the slots: every call of the handler (`route`), of the class (`controller`), of the application
+   * (`app`), or of everything that names the same text.
+   * @default 'route'
+   */
+  scope?: 'route' | 'controller' | 'app' | (string & {});
+  /** Calls that need no slot. */
+  skip?: OfCall<boolean>;
 }
 
 /** One limit on a class, a method or the whole application: numbers, and what they apply to. */

@@ -31,6 +31,7 @@ import { MODULE_OPTIONS_TOKEN } from './rate-limit.module-definition';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { RequestLimiter } from './request-limiter';
+import { RequestSlots } from './request-slots';
 import { Waiters } from './waiters';
 
 const DEFAULT_PREFIX = 'rl';
@@ -81,6 +82,7 @@ export const rateLimitProviders: Provider[] = [
   RateLimitErrorFilter,
   RateLimiterService,
   RequestLimiter,
+  RequestSlots,
   RateLimitGuard,
   Waiters,
 ];

@@ -14,12 +14,13 @@ import { DEFERRALS, type Deferrals, leaveCall } from './deferral';
 import { ErrorLog } from './error-log';
 import { httpAnswer, NEVER_CACHED } from './http-answer';
 import { isDeferTo, variantsOf } from './on-limit';
-import type { Plan, PlannedLimit, PlannedVariant } from './plan';
+import type { Plan, PlannedLimit, PlannedSlots, PlannedVariant } from './plan';
 import { PlanTable } from './plan-table';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception';
 import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from './rate-limit.constants';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
+import { RequestSlots } from './request-slots';
 import { HttpCaller, onDisconnect, setHeaders } from './transports/http-caller';
 import { ProxyWatch } from './transports/proxy-watch';
 import { Waiters } from './waiters';
@@ -45,6 +46,7 @@ export class RequestLimiter {
     @Inject(ErrorLog) private readonly errors: ErrorLog,
     @Inject(POLICY_REGISTRY) { tiers }: PolicyRegistry,
     @Inject(Waiters) waiters: Waiters,
+    @Inject(RequestSlots) private readonly slots: RequestSlots,
   ) {
     this.#admissions = new Admissions(limiter, waiters);
     this.#charges = new CallCharges(options, tiers, (error) => errors.report(error));
@@ -64,22 +66,36 @@ export class RequestLimiter {
     let due: readonly PlannedLimit[] = [];
     try {
       const record = callRecord(context);
-      due = this.#due(context, record, names);
-      if (due.length === 0) return true;
-      const call = {
-        caller: new HttpCaller(context, this.#proxies),
-        context,
-        limits: due,
-        keys: new Map(),
-      };
-      const done = whenThere(this.#charges.of(call), (charges) =>
-        this.#decide(call, record, charges),
-      );
+      const plan = this.plans.planOf(context.getClass(), context.getHandler());
+      due = this.#due(context, plan, record, names);
+      const slots = this.#dueSlots(context, plan, names);
+      if (due.length === 0 && slots.length === 0) return true;
+      const call = this.#call(context, due);
+      const charge = () =>
+        whenThere(this.#charges.of(call), (charges) => this.#decide(call, record, charges));
+      // What can be given back is taken first.
+      const done = slots.length === 0 ? charge() : this.slots.holding(call, slots, charge);
       return done instanceof Promise
         ? done.catch((error) => this.#fail(error, context, due))
         : done;
     } catch (error) {
       return this.#fail(error, context, due);
+    }
+  }
+
+  /**
+   * Takes the slots that no guard took for a request; they are held until it has ended.
+   *
+   * @throws RateLimitExceededException, or an HttpException with the cause in it
+   */
+  async holdSlots(context: ExecutionContext): Promise<void> {
+    try {
+      const plan = this.plans.planOf(context.getClass(), context.getHandler());
+      const slots = this.#dueSlots(context, plan);
+      if (slots.length === 0) return;
+      await this.slots.holding(this.#call(context, []), slots, () => undefined);
+    } catch (error) {
+      this.#fail(error, context, []);
     }
   }
 
@@ -101,6 +117,7 @@ export class RequestLimiter {
     for (const name of this.#expected) this.plans.planner.checkName(name, 'RateLimitGuard.only');
     this.#deferrals = this.plans.provided<Deferrals>(DEFERRALS);
     for (const plan of this.plans.plans) {
+      this.slots.check(plan);
       for (const variant of plan.limits.flatMap(variantsOf)) this.#checkOnLimit(plan, variant);
     }
   }
@@ -124,16 +141,29 @@ export class RequestLimiter {
 
   #due(
     context: ExecutionContext,
+    { limits }: Plan,
     { charged }: CallRecord,
     names: ReadonlySet<string> | undefined,
   ): readonly PlannedLimit[] {
-    const { limits } = this.plans.planOf(context.getClass(), context.getHandler());
     const due = limits.filter(
       (limit) => !charged.has(limit) && (names === undefined || names.has(limit.name)),
     );
     if (due.length > 0 && !this.#isHttp(context)) return [];
     for (const limit of due) charged.add(limit);
     return due;
+  }
+
+  #dueSlots(
+    context: ExecutionContext,
+    plan: Plan,
+    names?: ReadonlySet<string>,
+  ): readonly PlannedSlots[] {
+    if (plan.slots.length === 0 || !this.#isHttp(context)) return [];
+    return this.slots.due(plan, context.getArgs<[object, unknown]>(), names);
+  }
+
+  #call(context: ExecutionContext, limits: readonly PlannedLimit[]): Call {
+    return { caller: new HttpCaller(context, this.#proxies), context, limits, keys: new Map() };
   }
 
   #isHttp(context: ExecutionContext): boolean {

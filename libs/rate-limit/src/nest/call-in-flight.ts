@@ -1,0 +1,85 @@
+// Knows when nothing of a request runs any more: its answer is out or its client gone, and its handler has ended.
+
+/** Told of the end of a call: `ended` once; `abandoned` before it when the answer ends while the handler still works. */
+export interface CallListener {
+  ended(): void;
+  abandoned(): void;
+}
+
+/** Node's response. */
+interface Ending {
+  readonly destroyed?: boolean;
+  readonly closed?: boolean;
+  readonly writableFinished?: boolean;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}
+
+/** One request, from its first guard on. */
+export class CallInFlight {
+  readonly #listeners = new Set<CallListener>();
+  readonly #taken = new Set<object>();
+  #running = 0;
+  #isAnswered: boolean;
+
+  constructor(response: unknown) {
+    // Fastify: Node's response is inside.
+    const raw = ((response as { raw?: Ending }).raw ?? response) as Ending;
+    this.#isAnswered = [raw.destroyed, raw.closed, raw.writableFinished].includes(true);
+    if (this.#isAnswered) return;
+    // A response that is only simulated may say one of them alone.
+    raw.once('finish', () => this.#answered());
+    raw.once('close', () => this.#answered());
+  }
+
+  /** True for the first who asks for `what`: however many guards and interceptors see a request, one takes care. */
+  takes(what: object): boolean {
+    if (this.#taken.has(what)) return false;
+    this.#taken.add(what);
+    return true;
+  }
+
+  /** Tells `listener` of the end; at once when that is over. */
+  watch(listener: CallListener): void {
+    if (this.#isAnswered && this.#running === 0) {
+      listener.ended();
+      return;
+    }
+    this.#listeners.add(listener);
+    if (this.#isAnswered) listener.abandoned();
+  }
+
+  /** The handler is called. Returns what is to be called when it has ended. */
+  handlerStarts(): () => void {
+    let isRunning = true;
+    this.#running++;
+    return () => {
+      if (!isRunning) return;
+      isRunning = false;
+      this.#running--;
+      this.#tellEnd();
+    };
+  }
+
+  #answered(): void {
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    if (this.#running > 0) for (const listener of this.#listeners) listener.abandoned();
+    this.#tellEnd();
+  }
+
+  #tellEnd(): void {
+    if (!this.#isAnswered || this.#running > 0) return;
+    for (const listener of this.#listeners) listener.ended();
+    this.#listeners.clear();
+  }
+}
+
+// By the request: guards and interceptors of one invocation get contexts of their own.
+const calls = new WeakMap<object, CallInFlight>();
+
+/** What is known of a request's end. */
+export function callInFlight(request: object, response: unknown): CallInFlight {
+  let call = calls.get(request);
+  if (call === undefined) calls.set(request, (call = new CallInFlight(response)));
+  return call;
+}

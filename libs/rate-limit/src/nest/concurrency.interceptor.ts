@@ -1,0 +1,22 @@
+// Stands where @ConcurrencyLimit stands: takes the slots that no guard took, and tells when the handler has ended.
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  type NestInterceptor,
+} from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { RequestLimiter } from './request-limiter';
+import { runningHandler } from './running-handler';
+
+/** Bound by `@ConcurrencyLimit`; bound twice, it does its work once. */
+@Injectable()
+export class ConcurrencyInterceptor implements NestInterceptor {
+  constructor(@Inject(RequestLimiter) private readonly requests: RequestLimiter) {}
+
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    await this.requests.holdSlots(context);
+    return context.getType() === 'http' ? runningHandler(context, next) : next.handle();
+  }
+}
