@@ -59,11 +59,19 @@ describe('parseLimit: what makes no sense', () => {
     );
   });
 
-  it.each(['sliding-window', 'fixed-window', 'leaky-bucket'] as const)(
-    'algorithm %p, not yet',
+  it.each(['sliding-window', 'fixed-window'] as const)(
+    '%s with another capacity than its rate',
     (algorithm) => {
-      expect(() => parsed({ rate: 1, algorithm })).toThrow(
-        `${PLACE}: algorithm "${algorithm}" is not available in this version: use "token-bucket"`,
+      expect(() => parsed({ rate: 10, capacity: 20, algorithm })).toThrow(
+        `${PLACE}: capacity 20 is not the rate 10: algorithm "${algorithm}" lets rate tokens through a window`,
+      );
+      expect(() => parsed({ rate: 0.5, algorithm })).toThrow(
+        `${PLACE}: rate 0.5 is not a number from 1`,
+      );
+      expect(() => parsed({ rate: 1e12, algorithm })).toThrow('cannot be counted exactly');
+      expect(() => parsed({ rate: 10, per: 1e13, algorithm })).toThrow('cannot be counted exactly');
+      expect(parsed({ rate: 10, capacity: 10, algorithm })).toEqual(
+        parsed({ rate: 10, algorithm }),
       );
     },
   );

@@ -1,9 +1,9 @@
 // Pure: a Limit as users write it, parsed once into the exact integers that the algorithms count in.
 import { InvalidLimitError } from './errors';
-import { PERIOD_NAMES, periodMs, type Period } from './duration';
+import { MS_PER_SECOND, PERIOD_NAMES, periodMs, type Period, US_PER_MS } from './duration';
 import { fraction, fractionFromBelow, simplestFraction, type Fraction } from './fraction';
 
-/** The ways to count. Only `token-bucket` is offered so far. */
+/** The ways to count; `docs/model.md` has them side by side. */
 export type AlgorithmName = 'token-bucket' | 'sliding-window' | 'fixed-window' | 'leaky-bucket';
 
 /** The numbers of a limit. */
@@ -17,6 +17,7 @@ export interface Limit {
   per?: Period;
   /**
    * The largest burst, in tokens; at least 1, rounded down to a thousandth.
+   * Of `leaky-bucket`: how many may wait. Of the window algorithms it is the rate: leave it out.
    * @default 2 × rate when `per` is a second or less, else rate; never below 1
    */
   capacity?: number;
@@ -36,15 +37,18 @@ export interface Limit {
  */
 export interface ParsedLimit {
   readonly algorithm: AlgorithmName;
-  /** Credits that one microsecond adds. */
+  /** Credits that one microsecond adds; of the window algorithms the length of a window in µs. */
   readonly n: number;
-  /** Credits of a thousandth of a token. */
+  /** Credits of a thousandth of a token; 1 of the window algorithms. */
   readonly q: number;
   /** Capacity in credits. */
   readonly capacity: number;
   /** Capacity in whole tokens, rounded down: what `Decision.limit` says. */
   readonly limit: number;
-  /** Tells parsed limits apart: 24 bits of a hash of their numbers. A clash only costs a shorter TTL refresh. */
+  /**
+   * Tells parsed limits apart: 24 bits of a hash of their numbers; a clash only costs a shorter TTL refresh. Above them
+   * the number of the algorithm, which is all that the scripts know of it.
+   */
   readonly fingerprint: number;
   /** What the user asked for, after defaults and rounding: tokens per `perMs`. */
   readonly rate: number;
@@ -66,12 +70,16 @@ const RELATIVE_NOISE = 2 ** -51;
 /** How far a rate may be rounded down when its exact fraction does not fit. */
 const MAX_ROUNDING = 10_000_000n;
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
-const ALGORITHMS: readonly string[] = [
+/** Their places are the numbers by which the scripts know them. */
+const ALGORITHMS: readonly AlgorithmName[] = [
   'token-bucket',
   'sliding-window',
   'fixed-window',
   'leaky-bucket',
 ];
+const FINGERPRINTS = 2 ** 24;
+/** A window limit is counted in at least so many steps of its window. */
+const LEAST_STEPS = 1000;
 
 /** Shows a value in a message: strings quoted, the rest as is, never long. */
 export function shown(value: unknown): string {
@@ -164,7 +172,7 @@ function fitting(exact: Fraction, tokens: Fraction, place: string, limit: Limit)
 }
 
 /** FNV-1a over 32-bit words, folded to 24 bits. */
-function fingerprintOf(...numbers: number[]): number {
+function fingerprintOf(algorithm: AlgorithmName, ...numbers: number[]): number {
   let hash = 0x811c9dc5;
   for (const number of numbers) {
     for (const character of String(number)) {
@@ -172,7 +180,41 @@ function fingerprintOf(...numbers: number[]): number {
     }
     hash = Math.imul(hash ^ 0x2c, 0x01000193);
   }
-  return ((hash >>> 24) ^ hash) & 0xffffff;
+  return ALGORITHMS.indexOf(algorithm) * FINGERPRINTS + (((hash >>> 24) ^ hash) & 0xffffff);
+}
+
+/** So much a window: counted in thousandths of a token, whatever the period. */
+function parseWindow(
+  limit: Limit,
+  algorithm: AlgorithmName,
+  perMs: number,
+  place: string,
+): ParsedLimit {
+  const { rate, capacity } = limit;
+  if (capacity !== undefined && capacity !== rate) {
+    throw new InvalidLimitError(
+      `${place}: capacity ${shown(capacity)} is not the rate ${rate}: algorithm "${algorithm}" lets rate tokens through a window; leave the capacity out`,
+    );
+  }
+  positive(rate, place, 'rate', 1, MAX_RATE);
+  const credits = capacityThousandths(rate);
+  const lengthUs = perMs * US_PER_MS;
+  if (lengthUs > MAX_CREDITS || credits * LEAST_STEPS > 2 * MAX_CREDITS) {
+    throw new InvalidLimitError(
+      `${place}: rate ${rate} per ${shown(limit.per ?? 'second')} cannot be counted exactly by "${algorithm}": use a shorter period or a lower rate`,
+    );
+  }
+  return {
+    algorithm,
+    n: lengthUs,
+    q: 1,
+    capacity: credits,
+    limit: Math.floor(credits / THOUSANDTHS_PER_TOKEN),
+    fingerprint: fingerprintOf(algorithm, lengthUs, 1, credits),
+    rate,
+    perMs,
+    capacityTokens: credits / THOUSANDTHS_PER_TOKEN,
+  };
 }
 
 /**
@@ -202,12 +244,10 @@ export function parseLimit(limit: Limit, place: string): ParsedLimit {
       `${place}: algorithm ${shown(algorithm)} is unknown: use one of ${ALGORITHMS.join(', ')}`,
     );
   }
-  if (algorithm !== 'token-bucket') {
-    throw new InvalidLimitError(
-      `${place}: algorithm "${algorithm}" is not available in this version: use "token-bucket"`,
-    );
-  }
   if (limit.name !== undefined) checkName(limit.name, place);
+  if (algorithm === 'sliding-window' || algorithm === 'fixed-window') {
+    return parseWindow(limit, algorithm, perMs, place);
+  }
   let tokens: Fraction;
   if (limit.capacity === undefined) {
     tokens = defaultCapacity(rate, perMs);
@@ -227,7 +267,7 @@ export function parseLimit(limit: Limit, place: string): ParsedLimit {
     q,
     capacity,
     limit: Math.floor(capacity / (q * THOUSANDTHS_PER_TOKEN)),
-    fingerprint: fingerprintOf(n, q, capacity),
+    fingerprint: fingerprintOf(algorithm, n, q, capacity),
     rate,
     perMs,
     capacityTokens: capacity / (q * THOUSANDTHS_PER_TOKEN),
@@ -235,6 +275,7 @@ export function parseLimit(limit: Limit, place: string): ParsedLimit {
 }
 
 /** Tokens per second, for headers and information. */
-export function ratePerSecond(limit: ParsedLimit): number {
-  return (limit.n / limit.q) * 1000;
+export function ratePerSecond({ algorithm, n, q, rate, perMs }: ParsedLimit): number {
+  const isWindow = algorithm === 'sliding-window' || algorithm === 'fixed-window';
+  return isWindow ? (rate / perMs) * MS_PER_SECOND : (n / q) * MS_PER_SECOND;
 }

@@ -98,14 +98,17 @@ export class Configurations {
     if (typeof limit === 'object' && limit !== null && 'tier' in limit) {
       return this.registry.tierNumbers(limit.tier);
     }
-    parseLimit(limit, 'configure: limit');
-    const { rate, per, capacity, algorithm, name } = limit;
+    const own = this.registry.algorithmOf(policy);
+    const asked =
+      typeof limit === 'object' && limit !== null ? { algorithm: own, ...limit } : limit;
+    parseLimit(asked, 'configure: limit');
+    const { rate, per, capacity, algorithm, name } = asked;
     if (name !== undefined && name !== policy) {
       throw new InvalidLimitError(
         `configure: name ${shown(name)} differs from the policy ${shown(policy)}: leave the name out`,
       );
     }
-    return { rate, per, capacity, algorithm };
+    return { rate, per, capacity, ...(algorithm !== 'token-bucket' && { algorithm }) };
   }
 
   #name(policy: string, key: string): string {

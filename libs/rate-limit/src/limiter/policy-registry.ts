@@ -1,7 +1,7 @@
 // The policies and tiers of a module by name, and the scopes in which they were used.
 import type { BucketNamer, BucketPlace } from '../core/bucket-key';
 import { InvalidLimitError, UnknownPolicyError } from '../core/errors';
-import { shown, type Limit } from '../core/limit';
+import { type AlgorithmName, shown, type Limit } from '../core/limit';
 import {
   type ConcurrencyLimit,
   type ConcurrencyOptions,
@@ -50,7 +50,8 @@ export class PolicyRegistry {
   readonly #policies = new Map<string, ScopedPolicy>();
   readonly #places = new Map<string, BucketPlace>();
   readonly #inline = new WeakMap<Limit, Policy>();
-  readonly #names = new Set<string>([DEFAULT_NAME]);
+  /** Policies by name, with what was met first under it. */
+  readonly #names = new Map<string, AlgorithmName>();
   readonly #tierNumbers: Record<string, Limit>;
   readonly #live: LiveNumbers;
   readonly #defaults: PolicyBehaviour;
@@ -109,12 +110,17 @@ export class PolicyRegistry {
 
   /** Names of all policies that were met so far, those of handlers included. */
   get knownNames(): string[] {
-    return [...this.#names];
+    return [...new Set([DEFAULT_NAME, ...this.#names.keys()])];
   }
 
   /** The name of what is configured for a key under a policy, whatever the scope. */
   configurationName(policy: string, key: string): string {
     return this.namer.place(policy, APP_SCOPE).configuration(key);
+  }
+
+  /** How a policy counts. */
+  algorithmOf(policy: string): AlgorithmName {
+    return this.#names.get(policy) ?? 'token-bucket';
   }
 
   /** The numbers of a tier as they were given. @throws UnknownPolicyError */
@@ -221,7 +227,10 @@ export class PolicyRegistry {
 
   #remember(policy: ScopedPolicy): ScopedPolicy {
     const { place } = policy;
-    if (this.#names.size < MOST_PLACES) this.#names.add(policy.policy.name);
+    const { name, limit } = policy.policy;
+    if (this.#names.size < MOST_PLACES && !this.#names.has(name)) {
+      this.#names.set(name, limit.algorithm);
+    }
     if (this.#places.size < MOST_PLACES) this.#places.set(place.name, place);
     return policy;
   }

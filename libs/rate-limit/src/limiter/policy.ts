@@ -1,4 +1,5 @@
 // A policy: a limit with a name, and what happens to it when the store is out. Framework-free.
+import { isWindow } from '../core/algorithms/algorithm';
 import { InvalidLimitError } from '../core/errors';
 import type { BucketNamer, BucketPlace } from '../core/bucket-key';
 import {
@@ -80,9 +81,9 @@ function shareOf(limit: ParsedLimit, share: number, place: string): ParsedLimit 
   if (share === 1) return limit;
   return parseLimit(
     {
-      rate: limit.rate * share,
+      rate: isWindow(limit) ? Math.max(1, limit.rate * share) : limit.rate * share,
       per: limit.perMs,
-      capacity: Math.max(1, limit.capacityTokens * share),
+      capacity: isWindow(limit) ? undefined : Math.max(1, limit.capacityTokens * share),
       algorithm: limit.algorithm,
     },
     `${place} (localShare ${share})`,

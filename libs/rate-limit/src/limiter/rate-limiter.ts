@@ -1,5 +1,6 @@
 // The use cases, framework-free: who asks, under which policy, at what cost; the store decides. Long because it is the
 // face: a method a use case, with all that is promised of it; what they do is next door.
+import { isWindow } from '../core/algorithms/algorithm';
 import { systemClock, type Scheduler } from '../core/clock';
 import { strictest, type CombinedDecision, type Decision } from '../core/decision';
 import { US_PER_MS } from '../core/duration';
@@ -8,6 +9,7 @@ import {
   InvalidLimitError,
   LimiterClosedError,
   MissingKeyError,
+  UnsupportedOperationError,
 } from '../core/errors';
 import { shown, THOUSANDTHS_PER_TOKEN, type Limit } from '../core/limit';
 import type { Awaitable } from '../store/rate-limit-store';
@@ -24,6 +26,7 @@ import {
   type ConfigureOptions,
   type PolicyConfiguration,
 } from './configurations';
+import type { Policy } from './policy';
 import type { PolicyRegistry } from './policy-registry';
 import {
   adjusting,
@@ -385,6 +388,7 @@ export class RateLimiter {
     maxWaitMs: number,
   ): Promise<CombinedReservation> {
     const maxWaitUs = Math.floor(maxWaitMs * US_PER_MS);
+    for (const { scoped } of maxWaitUs > 0 ? charges : []) checkReservable(scoped.policy);
     const { charges: buckets, at } = merged(
       charges.map((charge) => ({ ...bucketCharge(charge, maxWaitUs), failureMode: 'closed' })),
     );
@@ -443,6 +447,14 @@ export class RateLimiter {
   #checkOpen(): void {
     if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
   }
+}
+
+/** @throws UnsupportedOperationError when nothing can be reserved for a later moment */
+function checkReservable({ name, limit }: Policy): void {
+  if (!isWindow(limit)) return;
+  throw new UnsupportedOperationError(
+    `policy "${name}" counts by "${limit.algorithm}", which promises no later moment: reserve with maxWaitMs 0, use acquire, or another algorithm`,
+  );
 }
 
 function checkWait(ms: unknown, what: string): void {

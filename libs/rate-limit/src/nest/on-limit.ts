@@ -1,5 +1,6 @@
 // What a refusal may do besides rejecting, and where it may stand. Deferring is only known by its seam here: what
 // does it is in nest-rate-limit/queue.
+import { isWindow } from '../core/algorithms/algorithm';
 import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
 import type { Plan, PlannedLimit, PlannedVariant } from './plan';
@@ -57,8 +58,24 @@ export function isDeferTo(onLimit: unknown): onLimit is DeferTo {
   );
 }
 
-/** @throws InvalidLimitError when several limits of a handler wait, or several defer */
+/**
+ * @throws InvalidLimitError when several limits of a handler wait, or several defer
+ * @throws UnsupportedOperationError when one waits or defers whose algorithm cannot
+ */
 export function checkOnLimits({ limits, place }: Plan): void {
+  for (const { onLimit, scoped } of limits.flatMap(variantsOf)) {
+    const { name, limit } = scoped.policy;
+    if (onLimit === 'wait' && isWindow(limit)) {
+      throw new UnsupportedOperationError(
+        `${place.name}: onLimit "wait" of ${shown(name)} needs a moment to wait for, and algorithm "${limit.algorithm}" promises none: use "token-bucket" or "leaky-bucket", or reject`,
+      );
+    }
+    if (isDeferTo(onLimit) && limit.algorithm !== 'token-bucket') {
+      throw new UnsupportedOperationError(
+        `${place.name}: deferTo of ${shown(name)} paces by a token bucket, and its algorithm is "${limit.algorithm}": use "token-bucket", or reject`,
+      );
+    }
+  }
   const waiting = limitsThat(limits, ({ onLimit }) => onLimit === 'wait');
   if (waiting.length > 1) {
     throw new InvalidLimitError(

@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const drop = {
-  name: 'rlDrop_e89395a9',
-  sha1: 'e89395a9c9b76e48f16cdaa09ac136ebcc83af94',
+  name: 'rlDrop_1f572b0a',
+  sha1: '1f572b0a183e7b72ee7e5be3dc86c17b360c7029',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -121,8 +121,8 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -132,8 +132,20 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
 end
 local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
@@ -327,8 +339,8 @@ return 1
 } as const;
 
 export const grant = {
-  name: 'rlGrant_4fde06fa',
-  sha1: '4fde06fa3a05ba7e76cd3165192c7be6dcc54a6d',
+  name: 'rlGrant_96dfbd32',
+  sha1: '96dfbd320a0177c79e39657708eef7cebf244627',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -447,8 +459,8 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -458,8 +470,20 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
 end
 local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
@@ -591,8 +615,8 @@ return reply
 } as const;
 
 export const look = {
-  name: 'rlLook_fd66cdd7',
-  sha1: 'fd66cdd7a557b9ec115db5b7a5277f6cc8f5b913',
+  name: 'rlLook_a3cdd563',
+  sha1: 'a3cdd563dc67a8cedfa4b9882748e771e57c88d3',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -648,8 +672,8 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -659,8 +683,20 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
 end
 local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
@@ -846,8 +882,8 @@ return 1
 } as const;
 
 export const start = {
-  name: 'rlStart_afe5bcf4',
-  sha1: 'afe5bcf43bfe66272542cf1dafa252906797ce77',
+  name: 'rlStart_e446218b',
+  sha1: 'e446218b9f3a7079c91fabea8bbed8cedd23590c',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -966,8 +1002,8 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -977,8 +1013,20 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
 end
 local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])
@@ -1097,8 +1145,8 @@ return answer(0, 0)
 } as const;
 
 export const submit = {
-  name: 'rlSubmit_cf02cb08',
-  sha1: 'cf02cb080efd595f51bdaaa237c63ea89d95de14',
+  name: 'rlSubmit_2fc33215',
+  sha1: '2fc33215c4ab8ac5ec21042f2c9bbd27fe323705',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1217,8 +1265,8 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -1228,8 +1276,20 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
 end
 local function load_bucket(key, at, now, held, lost)
   local q = tonumber(ARGV[at + 1])

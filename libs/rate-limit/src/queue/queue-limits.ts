@@ -1,5 +1,6 @@
 // Pure: the limits of a queue's lanes, and how many jobs run at once.
-import { parseLimit, type Limit, type ParsedLimit } from '../core/limit';
+import { UnsupportedOperationError } from '../core/errors';
+import { parseLimit, shown, type Limit, type ParsedLimit } from '../core/limit';
 import type { RateLimitQueueOptions } from './queue-options';
 import type { QueueLimits } from './lane';
 import { wholeNumber } from './whole-number';
@@ -19,12 +20,21 @@ export function queueLimits(
   place: string,
 ): QueueLimits | undefined {
   if (shared !== undefined) {
+    checkAlgorithm(shared, place);
     return { limit: shared, share: shareOf(shared, options.share ?? 0.5, place) };
   }
   if (options.rate === undefined) return undefined;
   const { rate, per, capacity, algorithm } = options;
   const limit = parseLimit({ rate, per, capacity, algorithm } as Limit, place);
+  checkAlgorithm(limit, place);
   return { limit, share: undefined };
+}
+
+function checkAlgorithm({ algorithm }: ParsedLimit, place: string): void {
+  if (algorithm === 'token-bucket') return;
+  throw new UnsupportedOperationError(
+    `${place}: algorithm ${shown(algorithm)} cannot pace a queue: use "token-bucket"${algorithm === 'leaky-bucket' ? ' with capacity 1, which spaces starts evenly' : ''}`,
+  );
 }
 
 /** The part of a limit that queued work may use; a burst of one job is always left. */

@@ -1,63 +1,79 @@
 // Pure: one bucket's answer, from its level. Shared by every store, so that all say the same.
-import {
-  adjust,
-  giveBack,
-  refill,
-  rescale,
-  take,
-  timeToFull,
-} from '../core/algorithms/token-bucket';
-import type { Adjustment, BucketCharge, Outcome, Peeked, UnusedGrant } from './rate-limit-store';
+import { algorithmOf, isWindow, type Level } from '../core/algorithms/algorithm';
+import { rescale } from '../core/algorithms/token-bucket';
+import { reframe, windowStart } from '../core/algorithms/window';
+import type { ParsedLimit } from '../core/limit';
+import type { BucketCharge, Outcome, Peeked } from './rate-limit-store';
 
-/** What a store keeps of a bucket. */
+/** What a store keeps of a bucket: its level, and the limit it was counted under. */
 export interface BucketState {
-  /** Credits, counted in `unit`. */
-  credits: number;
-  /** The time they were counted at, in µs. */
-  atUs: number;
-  /** The limit's `q` when they were counted. */
-  unit: number;
+  readonly level: Level;
+  readonly limit: ParsedLimit;
 }
 
-/** A bucket after refill: its credits in the unit of the limit, and their time. */
-export interface Level {
-  readonly credits: number;
-  readonly atUs: number;
-  /** µs from now in which nothing is granted. */
-  readonly blockedUs?: number;
+/** The level at `nowUs`; nothing kept means full, and so does a bucket of another algorithm. */
+export function levelOf(state: BucketState | undefined, limit: ParsedLimit, nowUs: number): Level {
+  if (state?.limit.algorithm !== limit.algorithm) return fullLevel(limit, nowUs);
+  return algorithmOf(limit).refill(carriedOver(state, limit, nowUs), limit, nowUs);
 }
 
-/** The level at `nowUs`; nothing kept means full. */
-export function levelOf(
-  state: BucketState | undefined,
-  { limit: { n, q, capacity } }: Pick<BucketCharge, 'limit'>,
-  nowUs: number,
-): Level {
-  if (state === undefined) return { credits: capacity, atUs: nowUs };
-  const credits =
-    state.unit === q ? state.credits : rescale(state.credits, state.unit, q, capacity);
-  const [c, t] = refill(credits, state.atUs, n, capacity, nowUs);
-  return { credits: c, atUs: t };
+function fullLevel(limit: ParsedLimit, nowUs: number): Level {
+  const { capacity, n } = limit;
+  return { credits: capacity, atUs: isWindow(limit) ? windowStart(nowUs, n) : nowUs };
 }
 
-function outcome(
-  { limit: { n, capacity }, price, maxWaitUs }: BucketCharge,
-  { credits, atUs, blockedUs = 0 }: Level,
-  nowUs: number,
-): Outcome {
-  const fullInUs = timeToFull(credits, atUs, n, capacity, nowUs);
-  // The charge fits its own limit, but not the one that is configured.
-  if (price > capacity) return { granted: false, waitUs: Infinity, credits, fullInUs };
-  const [granted, waitUs, left] = take(credits, atUs, n, price, maxWaitUs, nowUs);
-  if (blockedUs > 0) {
-    const longerUs = Math.max(waitUs, blockedUs);
-    return { granted: false, waitUs: longerUs, credits, fullInUs, blocked: true };
+/** What was counted under another limit, in the numbers of this one. */
+function carriedOver({ level, limit: old }: BucketState, limit: ParsedLimit, nowUs: number): Level {
+  const { credits, atUs, previous = 0 } = level;
+  if (!isWindow(limit)) {
+    if (old.q === limit.q) return level;
+    return { credits: rescale(credits, old.q, limit.q, limit.capacity), atUs };
   }
-  return { granted, waitUs, credits: left, fullInUs: timeToFull(left, atUs, n, capacity, nowUs) };
+  if (old.n === limit.n && old.capacity === limit.capacity) return level;
+  const used = old.capacity - credits;
+  const { n, capacity } = limit;
+  const [c, t, p] = reframe(used, atUs, previous, old.n, n, capacity, nowUs);
+  return { credits: c, atUs: t, previous: p };
+}
+
+/** What one bucket says, and the credits of its level if it is charged. */
+function asked(
+  charge: BucketCharge,
+  level: Level,
+  nowUs: number,
+): readonly [outcome: Outcome, left: number] {
+  const { limit, price, maxWaitUs } = charge;
+  const algorithm = algorithmOf(limit);
+  const untaken = (waitUs: number): Outcome => ({
+    granted: false,
+    waitUs,
+    credits: algorithm.available(level, limit, nowUs),
+    fullInUs: algorithm.timeToFull(level, limit, nowUs),
+  });
+  // The charge fits its own limit, but not the one that is configured.
+  if (price > limit.capacity) return [untaken(Infinity), level.credits];
+  const [granted, waitUs, left] = algorithm.take(level, limit, price, maxWaitUs, nowUs);
+  const { blockedUs = 0 } = level;
+  if (blockedUs > 0) {
+    return [{ ...untaken(Math.max(waitUs, blockedUs)), blocked: true }, level.credits];
+  }
+  if (!granted) return [untaken(waitUs), level.credits];
+  const after = { ...level, credits: left };
+  const credits = algorithm.available(after, limit, nowUs);
+  const fullInUs = algorithm.timeToFull(after, limit, nowUs);
+  return [{ granted, waitUs, credits, fullInUs }, left];
+}
+
+/** What a call was answered, and what is left. */
+export interface Taken {
+  readonly outcomes: Outcome[];
+  /** Every bucket granted, so all were charged. */
+  readonly granted: boolean;
+  readonly levels: readonly Level[];
 }
 
 /**
- * The outcomes of a call, all or nothing: if one refuses, the others show their levels uncharged.
+ * Charges all, or nothing: if one refuses, the others show their levels uncharged.
  * @param clockUs what the store's clock shows at `nowUs`
  */
 export function takeAll(
@@ -65,40 +81,43 @@ export function takeAll(
   levels: readonly Level[],
   nowUs: number,
   clockUs = nowUs,
-): Outcome[] {
-  const all = charges.map((charge, i) => outcome(charge, levels[i], nowUs));
-  if (all.every(({ granted }) => granted)) {
-    return all.map((each, i) =>
-      charges[i].maxWaitUs > 0 ? { ...each, startsAtUs: clockUs + each.waitUs } : each,
-    );
+): Taken {
+  const all = charges.map((charge, i) => asked(charge, levels[i], nowUs));
+  if (all.every(([{ granted }]) => granted)) {
+    return {
+      granted: true,
+      outcomes: all.map(([each], i) =>
+        hasMoment(charges[i]) ? { ...each, startsAtUs: clockUs + each.waitUs } : each,
+      ),
+      levels: levels.map((level, i) => ({ ...level, credits: all[i][1] })),
+    };
   }
-  return all.map((each, i) => {
+  const outcomes = all.map(([each], i) => {
     if (!each.granted) return each;
-    const { credits, atUs } = levels[i];
-    const { n, capacity } = charges[i].limit;
-    return { ...each, credits, fullInUs: timeToFull(credits, atUs, n, capacity, nowUs) };
+    const { limit } = charges[i];
+    const algorithm = algorithmOf(limit);
+    return {
+      ...each,
+      credits: algorithm.available(levels[i], limit, nowUs),
+      fullInUs: algorithm.timeToFull(levels[i], limit, nowUs),
+    };
   });
+  return { granted: false, outcomes, levels };
+}
+
+/** The moment of a grant matters for giving it back: it may lie ahead, or be a place in a lane. */
+function hasMoment({ maxWaitUs, limit }: BucketCharge): boolean {
+  return maxWaitUs > 0 || limit.algorithm === 'leaky-bucket';
 }
 
 /** What `take` would say to one charge. A full bucket is as good as forgotten. */
 export function peekOne(charge: BucketCharge, level: Level, nowUs: number): Peeked {
+  const [said] = asked(charge, level, nowUs);
+  const { limit } = charge;
+  const algorithm = algorithmOf(limit);
   return {
-    ...outcome(charge, level, nowUs),
-    held: level.credits,
-    known: level.credits < charge.limit.capacity,
+    ...said,
+    held: algorithm.available(level, limit, nowUs),
+    known: algorithm.timeToFull(level, limit, nowUs) > 0,
   };
-}
-
-/** The level after a grant was given back. */
-export function levelAfter(grant: UnusedGrant, { credits, atUs }: Level): Level {
-  const { n, capacity } = grant.limit;
-  return { credits: giveBack(credits, atUs, n, capacity, grant.price, grant.startsAtUs), atUs };
-}
-
-/** The level after credits were added or taken. */
-export function levelAdjusted(
-  { limit, credits: change }: Adjustment,
-  { credits, atUs }: Level,
-): Level {
-  return { credits: adjust(credits, limit.capacity, change), atUs };
 }

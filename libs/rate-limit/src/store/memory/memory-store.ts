@@ -1,18 +1,10 @@
 // Buckets in a Map of this process. Bounded, no timer per key: full buckets go as others arrive.
-import { timeToFull } from '../../core/algorithms/token-bucket';
+import { algorithmOf, type Level } from '../../core/algorithms/algorithm';
 import { usFromMs } from '../../core/duration';
 import { InvalidLimitError } from '../../core/errors';
-import { shown } from '../../core/limit';
+import { type ParsedLimit, shown } from '../../core/limit';
 import { systemClock, type Clock } from '../../core/clock';
-import {
-  levelAdjusted,
-  levelAfter,
-  levelOf,
-  peekOne,
-  takeAll,
-  type BucketState,
-  type Level,
-} from '../bucket';
+import { type BucketState, levelOf, peekOne, takeAll } from '../bucket';
 import type {
   Adjustment,
   BucketCharge,
@@ -84,15 +76,14 @@ export class MemoryStore implements RateLimitStore {
     const inForce = asked.map((charge) => this.#inForce(charge, nowUs));
     const charges = asked.map((charge, i) => underLimit(charge, inForce[i]?.limit));
     const levels = charges.map((charge, i) => this.#level(names[i], charge, nowUs, inForce[i]));
-    const answers = takeAll(charges, levels, nowUs);
-    const charged = answers.every(({ granted }) => granted);
+    const { outcomes: answers, granted: charged, levels: after } = takeAll(charges, levels, nowUs);
     charges.forEach(({ limit }, i) => {
       const fullAtUs = nowUs + answers[i].fullInUs;
       const kept = this.#buckets.get(names[i]);
-      const { atUs } = levels[i];
+      const { credits, atUs, previous } = after[i];
       // A clock that restarted after a large step back has to be kept, or it restarts at every call.
-      if (charged || (kept !== undefined && atUs < kept.atUs)) {
-        this.#keep(names[i], { credits: answers[i].credits, atUs, unit: limit.q, fullAtUs }, nowUs);
+      if (charged || (kept !== undefined && atUs < kept.level.atUs)) {
+        this.#keep(names[i], { level: { credits, atUs, previous }, limit, fullAtUs }, nowUs);
       } else if (kept !== undefined && fullAtUs > kept.fullAtUs) {
         // The limit became slower: the bucket is not full when it would have been.
         kept.fullAtUs = fullAtUs;
@@ -116,24 +107,24 @@ export class MemoryStore implements RateLimitStore {
   lower(charge: BucketCharge, credits: number): void {
     const { bucket, limit } = charge;
     const nowUs = usFromMs(this.#clock.nowMs());
-    const { credits: held, atUs } = levelOf(this.#buckets.get(bucket), charge, nowUs);
-    if (credits >= held || this.#nameOf(charge, nowUs) !== bucket) return;
-    const fullAtUs = nowUs + timeToFull(credits, atUs, limit.n, limit.capacity, nowUs);
-    this.#keep(bucket, { credits, atUs, unit: limit.q, fullAtUs }, nowUs);
+    const level = levelOf(this.#buckets.get(bucket), limit, nowUs);
+    const over = algorithmOf(limit).available(level, limit, nowUs) - credits;
+    if (over <= 0 || this.#nameOf(charge, nowUs) !== bucket) return;
+    this.#keepLevel(bucket, { ...level, credits: level.credits - over }, limit, nowUs);
   }
 
   giveBack(grants: readonly UnusedGrant[]): void {
     const nowUs = usFromMs(this.#clock.nowMs());
     for (const given of grants) {
       const grant = underLimit(given, this.#inForce(given, nowUs)?.limit);
+      const { limit, price, startsAtUs } = grant;
       const name = this.#nameOf(grant, nowUs);
       const kept = this.#buckets.get(name);
       // Not kept is full: nothing is missing.
       if (kept === undefined) continue;
-      const { credits, atUs } = levelAfter(grant, levelOf(kept, grant, nowUs));
-      const { n, q, capacity } = grant.limit;
-      const fullAtUs = nowUs + timeToFull(credits, atUs, n, capacity, nowUs);
-      this.#keep(name, { credits, atUs, unit: q, fullAtUs }, nowUs);
+      const level = levelOf(kept, limit, nowUs);
+      const credits = algorithmOf(limit).giveBack(level, limit, price, startsAtUs);
+      this.#keepLevel(name, { ...level, credits }, limit, nowUs);
     }
   }
 
@@ -141,13 +132,11 @@ export class MemoryStore implements RateLimitStore {
     const nowUs = usFromMs(this.#clock.nowMs());
     for (const asked of adjustments) {
       const adjustment = adjustmentUnder(asked, this.#inForce(asked, nowUs)?.limit);
+      const { limit, credits: by } = adjustment;
       const name = this.#nameOf(adjustment, nowUs);
-      const level = levelOf(this.#buckets.get(name), adjustment, nowUs);
-      const { credits, atUs } = levelAdjusted(adjustment, level);
-      const { n, q, capacity } = adjustment.limit;
-      const fullAtUs = nowUs + timeToFull(credits, atUs, n, capacity, nowUs);
-      if (credits >= capacity) this.#buckets.delete(name);
-      else this.#keep(name, { credits, atUs, unit: q, fullAtUs }, nowUs);
+      const level = levelOf(this.#buckets.get(name), limit, nowUs);
+      const credits = algorithmOf(limit).adjust(level, limit, by);
+      this.#keepLevel(name, { ...level, credits }, limit, nowUs);
     }
   }
 
@@ -165,7 +154,7 @@ export class MemoryStore implements RateLimitStore {
   }
 
   #level(name: string, charge: BucketCharge, nowUs: number, inForce: InForce | undefined): Level {
-    const level = levelOf(this.#buckets.get(name), charge, nowUs);
+    const level = levelOf(this.#buckets.get(name), charge.limit, nowUs);
     return inForce === undefined ? level : { ...level, blockedUs: inForce.blockedUs };
   }
 
@@ -187,6 +176,12 @@ export class MemoryStore implements RateLimitStore {
     if (this.#buckets.size < this.#maxBuckets || this.#buckets.has(bucket)) return bucket;
     this.#forgetFull(nowUs);
     return this.#buckets.size < this.#maxBuckets ? bucket : OVERFLOW + place;
+  }
+
+  #keepLevel(name: string, level: Level, limit: ParsedLimit, nowUs: number): void {
+    const fullInUs = algorithmOf(limit).timeToFull(level, limit, nowUs);
+    if (fullInUs <= 0) this.#buckets.delete(name);
+    else this.#keep(name, { level, limit, fullAtUs: nowUs + fullInUs }, nowUs);
   }
 
   #keep(name: string, bucket: KeptBucket, nowUs: number): void {

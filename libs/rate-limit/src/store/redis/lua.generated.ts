@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const adjust = {
-  name: 'rlAdjust_be825cfc',
-  sha1: 'be825cfca79610998d5a94e4cb8ca6d41a60e8ed',
+  name: 'rlAdjust_0075670b',
+  sha1: '0075670bad7352675c53c5496bb918f28ec908bf',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -41,8 +41,75 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function window_start(now, length)
+  return now - now % length
+end
+local function roll(c, t, p, length, cap, now)
+  if now < t then
+    if t - now > 2 * length then return c, window_start(now, length), p end
+    return c, t, p
+  end
+  if now < t + length then return c, t, p end
+  if now < t + 2 * length then return cap, t + length, cap - c end
+  return cap, window_start(now, length), 0
+end
+local function reframe(used, t, p, from, length, cap, now)
+  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
+  if now >= t + from then return cap, window_start(now, length), 0 end
+  return math.max(0, cap - used), window_start(now, length), 0
+end
+local function window_adjust(c, cap, credits)
+  return math.max(0, math.min(cap, c + credits))
+end
+local function step_length(length, cap)
+  return math.ceil((cap * length) / 4503599627370496)
+end
+local function weighted(t, p, length, cap, now)
+  if p == 0 then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  local gone = math.floor(math.max(0, now - t) / step)
+  return math.ceil((p * (steps - gone)) / steps)
+end
+local function fades_to(room, p, length, cap)
+  if p <= room then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  return math.min(length, (steps - math.floor((room * steps) / p)) * step)
+end
+local function sliding_take(c, t, p, length, cap, cost, now)
+  if cost <= c - weighted(t, p, length, cap, now) then return true, 0, c - cost end
+  if cost <= c then
+    local after = fades_to(c - cost, p, length, cap)
+    if after < length then return false, t + after - now, c end
+  end
+  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+end
+local function sliding_time_to_full(c, t, p, length, cap, now)
+  if c < cap then return t + 2 * length - now end
+  if p > 0 then return t + length - now end
+  return 0
+end
+local function fixed_take(c, t, length, cost, now)
+  if cost <= c then return true, 0, c - cost end
+  return false, t + length - now, c
+end
+local function fixed_time_to_full(c, t, length, cap, now)
+  if c >= cap then return 0 end
+  return t + length - now
+end
+local function leaky_take(c, t, n, cap, cost, max_wait, now)
+  local wait = c >= cap and 0 or math.ceil((cap - c) / n) + (t - now)
+  if wait <= max_wait and c >= 0 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function leaky_give_back(c, t, n, cap, cost, starts_at)
+  if starts_at < t then return c end
+  local later = math.max(0, cap - c - (starts_at - t) * n - cost)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -52,8 +119,73 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
+end
+local function kind_of(mark)
+  return math.floor(mark / 16777216)
+end
+local function load_level(kind, value, n, q, cap, now)
+  if kind == 0 or kind == 3 then
+    local c, before, found = decode(value, q, cap, now, rescale, kind == 3 and 20 or 17)
+    local t
+    c, t = refill(c, before, n, cap, now)
+    return c, t, 0, found, before
+  end
+  local used, before, p, length, found = decode_windows(value, 17 + kind)
+  if not found then return cap, window_start(now, n), 0, nil, 0 end
+  local c, t
+  c, t, p = reframe(used, before, p, length, n, cap, now)
+  c, t, p = roll(c, t, p, n, cap, now)
+  if kind == 2 then p = 0 end
+  return c, t, p, found, before
+end
+local function take_level(kind, c, t, p, n, cap, price, max_wait, now)
+  if kind == 0 then return take(c, t, n, price, max_wait, now) end
+  if kind == 1 then return sliding_take(c, t, p, n, cap, price, now) end
+  if kind == 2 then return fixed_take(c, t, n, price, now) end
+  return leaky_take(c, t, n, cap, price, max_wait, now)
+end
+local function full_in(kind, c, t, p, n, cap, now)
+  if kind == 1 then return sliding_time_to_full(c, t, p, n, cap, now) end
+  if kind == 2 then return fixed_time_to_full(c, t, n, cap, now) end
+  return time_to_full(c, t, n, cap, now)
+end
+local function give_back_level(kind, c, t, n, cap, price, starts_at)
+  if kind == 0 then return give_back(c, t, n, cap, price, starts_at) end
+  if kind == 3 then return leaky_give_back(c, t, n, cap, price, starts_at) end
+  return window_adjust(c, cap, price)
+end
+local function adjust_level(kind, c, cap, credits)
+  if kind == 0 or kind == 3 then return adjust(c, cap, credits) end
+  return window_adjust(c, cap, credits)
+end
+local function encode_level(kind, mark, c, t, p, n, q, cap)
+  mark = mark % 16777216
+  if kind == 0 then return encode(mark, c, t, q) end
+  if kind == 3 then return encode(mark, c, t, q, 20) end
+  return encode_windows(17 + kind, mark, cap - c, t, n, p)
+end
+local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  local full = full_in(kind, c, t, p, n, cap, now)
+  if full <= 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+  end
 end
 local function configured(text, now)
   if not text then return 0 end
@@ -77,15 +209,10 @@ for i = 1, buckets do
     local _, n2, q2, cap2, mark2 = configured(stored[2], now)
     if n2 then n, q, cap, mark, credits = n2, q2, cap2, mark2, credits / q * q2 end
   end
-  local c, t = decode(stored[1], q, cap, now, rescale)
-  c, t = refill(c, t, n, cap, now)
-  c = adjust(c, cap, credits)
-  if c >= cap then
-    redis.call('DEL', KEYS[i])
-  else
-    local ttl = math.ceil(time_to_full(c, t, n, cap, now) / 1000) + spare_ttl
-    redis.call('SET', KEYS[i], encode(mark, c, t, q), 'PX', string.format('%.0f', ttl))
-  end
+  local kind = kind_of(mark)
+  local c, t, p = load_level(kind, stored[1], n, q, cap, now)
+  c = adjust_level(kind, c, cap, credits)
+  save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
 end
 return 1
 `,
@@ -152,8 +279,8 @@ return 1
 } as const;
 
 export const giveBack = {
-  name: 'rlGiveBack_88d31d32',
-  sha1: '88d31d3277d4d118d1d15687ab6039b3bf77a3ad',
+  name: 'rlGiveBack_10057839',
+  sha1: '10057839c293a4667807d00710b7d20749812dda',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -192,8 +319,75 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function window_start(now, length)
+  return now - now % length
+end
+local function roll(c, t, p, length, cap, now)
+  if now < t then
+    if t - now > 2 * length then return c, window_start(now, length), p end
+    return c, t, p
+  end
+  if now < t + length then return c, t, p end
+  if now < t + 2 * length then return cap, t + length, cap - c end
+  return cap, window_start(now, length), 0
+end
+local function reframe(used, t, p, from, length, cap, now)
+  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
+  if now >= t + from then return cap, window_start(now, length), 0 end
+  return math.max(0, cap - used), window_start(now, length), 0
+end
+local function window_adjust(c, cap, credits)
+  return math.max(0, math.min(cap, c + credits))
+end
+local function step_length(length, cap)
+  return math.ceil((cap * length) / 4503599627370496)
+end
+local function weighted(t, p, length, cap, now)
+  if p == 0 then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  local gone = math.floor(math.max(0, now - t) / step)
+  return math.ceil((p * (steps - gone)) / steps)
+end
+local function fades_to(room, p, length, cap)
+  if p <= room then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  return math.min(length, (steps - math.floor((room * steps) / p)) * step)
+end
+local function sliding_take(c, t, p, length, cap, cost, now)
+  if cost <= c - weighted(t, p, length, cap, now) then return true, 0, c - cost end
+  if cost <= c then
+    local after = fades_to(c - cost, p, length, cap)
+    if after < length then return false, t + after - now, c end
+  end
+  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+end
+local function sliding_time_to_full(c, t, p, length, cap, now)
+  if c < cap then return t + 2 * length - now end
+  if p > 0 then return t + length - now end
+  return 0
+end
+local function fixed_take(c, t, length, cost, now)
+  if cost <= c then return true, 0, c - cost end
+  return false, t + length - now, c
+end
+local function fixed_time_to_full(c, t, length, cap, now)
+  if c >= cap then return 0 end
+  return t + length - now
+end
+local function leaky_take(c, t, n, cap, cost, max_wait, now)
+  local wait = c >= cap and 0 or math.ceil((cap - c) / n) + (t - now)
+  if wait <= max_wait and c >= 0 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function leaky_give_back(c, t, n, cap, cost, starts_at)
+  if starts_at < t then return c end
+  local later = math.max(0, cap - c - (starts_at - t) * n - cost)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -203,8 +397,73 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
+end
+local function kind_of(mark)
+  return math.floor(mark / 16777216)
+end
+local function load_level(kind, value, n, q, cap, now)
+  if kind == 0 or kind == 3 then
+    local c, before, found = decode(value, q, cap, now, rescale, kind == 3 and 20 or 17)
+    local t
+    c, t = refill(c, before, n, cap, now)
+    return c, t, 0, found, before
+  end
+  local used, before, p, length, found = decode_windows(value, 17 + kind)
+  if not found then return cap, window_start(now, n), 0, nil, 0 end
+  local c, t
+  c, t, p = reframe(used, before, p, length, n, cap, now)
+  c, t, p = roll(c, t, p, n, cap, now)
+  if kind == 2 then p = 0 end
+  return c, t, p, found, before
+end
+local function take_level(kind, c, t, p, n, cap, price, max_wait, now)
+  if kind == 0 then return take(c, t, n, price, max_wait, now) end
+  if kind == 1 then return sliding_take(c, t, p, n, cap, price, now) end
+  if kind == 2 then return fixed_take(c, t, n, price, now) end
+  return leaky_take(c, t, n, cap, price, max_wait, now)
+end
+local function full_in(kind, c, t, p, n, cap, now)
+  if kind == 1 then return sliding_time_to_full(c, t, p, n, cap, now) end
+  if kind == 2 then return fixed_time_to_full(c, t, n, cap, now) end
+  return time_to_full(c, t, n, cap, now)
+end
+local function give_back_level(kind, c, t, n, cap, price, starts_at)
+  if kind == 0 then return give_back(c, t, n, cap, price, starts_at) end
+  if kind == 3 then return leaky_give_back(c, t, n, cap, price, starts_at) end
+  return window_adjust(c, cap, price)
+end
+local function adjust_level(kind, c, cap, credits)
+  if kind == 0 or kind == 3 then return adjust(c, cap, credits) end
+  return window_adjust(c, cap, credits)
+end
+local function encode_level(kind, mark, c, t, p, n, q, cap)
+  mark = mark % 16777216
+  if kind == 0 then return encode(mark, c, t, q) end
+  if kind == 3 then return encode(mark, c, t, q, 20) end
+  return encode_windows(17 + kind, mark, cap - c, t, n, p)
+end
+local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  local full = full_in(kind, c, t, p, n, cap, now)
+  if full <= 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+  end
 end
 local function configured(text, now)
   if not text then return 0 end
@@ -228,16 +487,11 @@ for i = 1, buckets do
     local _, n2, q2, cap2, mark2 = configured(stored[2], now)
     if n2 then n, q, cap, mark, price = n2, q2, cap2, mark2, price / q * q2 end
   end
-  local c, t, found = decode(stored[1], q, cap, now, rescale)
+  local kind = kind_of(mark)
+  local c, t, p, found = load_level(kind, stored[1], n, q, cap, now)
   if found then
-    c, t = refill(c, t, n, cap, now)
-    c = give_back(c, t, n, cap, price, starts_at)
-    if c >= cap then
-      redis.call('DEL', KEYS[i])
-    else
-      local ttl = math.ceil(time_to_full(c, t, n, cap, now) / 1000) + spare_ttl
-      redis.call('SET', KEYS[i], encode(mark, c, t, q), 'PX', ttl)
-    end
+    c = give_back_level(kind, c, t, n, cap, price, starts_at)
+    save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
   end
 end
 return 1
@@ -267,8 +521,8 @@ return { 1, held }
 } as const;
 
 export const peek = {
-  name: 'rlPeek_43a3e320',
-  sha1: '43a3e3209f7392d4f14e7ef953171b4160c7f8e7',
+  name: 'rlPeek_0bbcb8fa',
+  sha1: '0bbcb8faa4c61237b77f2c9ea2111d5e1e3cc1a5',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -307,8 +561,75 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function window_start(now, length)
+  return now - now % length
+end
+local function roll(c, t, p, length, cap, now)
+  if now < t then
+    if t - now > 2 * length then return c, window_start(now, length), p end
+    return c, t, p
+  end
+  if now < t + length then return c, t, p end
+  if now < t + 2 * length then return cap, t + length, cap - c end
+  return cap, window_start(now, length), 0
+end
+local function reframe(used, t, p, from, length, cap, now)
+  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
+  if now >= t + from then return cap, window_start(now, length), 0 end
+  return math.max(0, cap - used), window_start(now, length), 0
+end
+local function window_adjust(c, cap, credits)
+  return math.max(0, math.min(cap, c + credits))
+end
+local function step_length(length, cap)
+  return math.ceil((cap * length) / 4503599627370496)
+end
+local function weighted(t, p, length, cap, now)
+  if p == 0 then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  local gone = math.floor(math.max(0, now - t) / step)
+  return math.ceil((p * (steps - gone)) / steps)
+end
+local function fades_to(room, p, length, cap)
+  if p <= room then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  return math.min(length, (steps - math.floor((room * steps) / p)) * step)
+end
+local function sliding_take(c, t, p, length, cap, cost, now)
+  if cost <= c - weighted(t, p, length, cap, now) then return true, 0, c - cost end
+  if cost <= c then
+    local after = fades_to(c - cost, p, length, cap)
+    if after < length then return false, t + after - now, c end
+  end
+  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+end
+local function sliding_time_to_full(c, t, p, length, cap, now)
+  if c < cap then return t + 2 * length - now end
+  if p > 0 then return t + length - now end
+  return 0
+end
+local function fixed_take(c, t, length, cost, now)
+  if cost <= c then return true, 0, c - cost end
+  return false, t + length - now, c
+end
+local function fixed_time_to_full(c, t, length, cap, now)
+  if c >= cap then return 0 end
+  return t + length - now
+end
+local function leaky_take(c, t, n, cap, cost, max_wait, now)
+  local wait = c >= cap and 0 or math.ceil((cap - c) / n) + (t - now)
+  if wait <= max_wait and c >= 0 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function leaky_give_back(c, t, n, cap, cost, starts_at)
+  if starts_at < t then return c end
+  local later = math.max(0, cap - c - (starts_at - t) * n - cost)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -318,8 +639,73 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
+end
+local function kind_of(mark)
+  return math.floor(mark / 16777216)
+end
+local function load_level(kind, value, n, q, cap, now)
+  if kind == 0 or kind == 3 then
+    local c, before, found = decode(value, q, cap, now, rescale, kind == 3 and 20 or 17)
+    local t
+    c, t = refill(c, before, n, cap, now)
+    return c, t, 0, found, before
+  end
+  local used, before, p, length, found = decode_windows(value, 17 + kind)
+  if not found then return cap, window_start(now, n), 0, nil, 0 end
+  local c, t
+  c, t, p = reframe(used, before, p, length, n, cap, now)
+  c, t, p = roll(c, t, p, n, cap, now)
+  if kind == 2 then p = 0 end
+  return c, t, p, found, before
+end
+local function take_level(kind, c, t, p, n, cap, price, max_wait, now)
+  if kind == 0 then return take(c, t, n, price, max_wait, now) end
+  if kind == 1 then return sliding_take(c, t, p, n, cap, price, now) end
+  if kind == 2 then return fixed_take(c, t, n, price, now) end
+  return leaky_take(c, t, n, cap, price, max_wait, now)
+end
+local function full_in(kind, c, t, p, n, cap, now)
+  if kind == 1 then return sliding_time_to_full(c, t, p, n, cap, now) end
+  if kind == 2 then return fixed_time_to_full(c, t, n, cap, now) end
+  return time_to_full(c, t, n, cap, now)
+end
+local function give_back_level(kind, c, t, n, cap, price, starts_at)
+  if kind == 0 then return give_back(c, t, n, cap, price, starts_at) end
+  if kind == 3 then return leaky_give_back(c, t, n, cap, price, starts_at) end
+  return window_adjust(c, cap, price)
+end
+local function adjust_level(kind, c, cap, credits)
+  if kind == 0 or kind == 3 then return adjust(c, cap, credits) end
+  return window_adjust(c, cap, credits)
+end
+local function encode_level(kind, mark, c, t, p, n, q, cap)
+  mark = mark % 16777216
+  if kind == 0 then return encode(mark, c, t, q) end
+  if kind == 3 then return encode(mark, c, t, q, 20) end
+  return encode_windows(17 + kind, mark, cap - c, t, n, p)
+end
+local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  local full = full_in(kind, c, t, p, n, cap, now)
+  if full <= 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+  end
 end
 local function configured(text, now)
   if not text then return 0 end
@@ -334,19 +720,20 @@ local now = read_now(tonumber(ARGV[1]))
 local buckets = #KEYS / 2
 local reply = { now }
 for i = 1, buckets do
-  local a = 3 * i - 1
-  local n, q, cap = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local a = 4 * i - 2
+  local n, q, cap, mark = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
   local stored = redis.call('MGET', KEYS[i], KEYS[buckets + i])
   local text = ''
   if stored[2] then
-    local blocked, n2, q2, cap2 = configured(stored[2], now)
-    if n2 then n, q, cap = n2, q2, cap2 end
+    local blocked, n2, q2, cap2, mark2 = configured(stored[2], now)
+    if n2 then n, q, cap, mark = n2, q2, cap2, mark2 end
     if n2 or blocked > 0 then text = stored[2] end
   end
-  local c, t = decode(stored[1], q, cap, now, rescale)
-  c, t = refill(c, t, n, cap, now)
+  local kind = kind_of(mark)
+  local c, t, p = load_level(kind, stored[1], n, q, cap, now)
   reply[#reply + 1] = c
-  reply[#reply + 1] = math.max(0, t - now)
+  reply[#reply + 1] = (kind == 1 or kind == 2) and t - now or math.max(0, t - now)
+  reply[#reply + 1] = p
   reply[#reply + 1] = text
 end
 return reply
@@ -362,8 +749,8 @@ export const release = {
 } as const;
 
 export const take = {
-  name: 'rlTake_792b1ce3',
-  sha1: '792b1ce3908de2dda7e7e2bab33b5769b3d3d5a4',
+  name: 'rlTake_3ce275e8',
+  sha1: '3ce275e899ee79651bbe1d2482e8f6a05596e1c1',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -402,8 +789,75 @@ end
 local function adjust(c, cap, credits)
   return math.max(-2251799813685248, math.min(cap, c + credits))
 end
-local function decode(value, q, cap, now, rescale)
-  if value and #value == 28 and string.byte(value, 1) == 17 then
+local function window_start(now, length)
+  return now - now % length
+end
+local function roll(c, t, p, length, cap, now)
+  if now < t then
+    if t - now > 2 * length then return c, window_start(now, length), p end
+    return c, t, p
+  end
+  if now < t + length then return c, t, p end
+  if now < t + 2 * length then return cap, t + length, cap - c end
+  return cap, window_start(now, length), 0
+end
+local function reframe(used, t, p, from, length, cap, now)
+  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
+  if now >= t + from then return cap, window_start(now, length), 0 end
+  return math.max(0, cap - used), window_start(now, length), 0
+end
+local function window_adjust(c, cap, credits)
+  return math.max(0, math.min(cap, c + credits))
+end
+local function step_length(length, cap)
+  return math.ceil((cap * length) / 4503599627370496)
+end
+local function weighted(t, p, length, cap, now)
+  if p == 0 then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  local gone = math.floor(math.max(0, now - t) / step)
+  return math.ceil((p * (steps - gone)) / steps)
+end
+local function fades_to(room, p, length, cap)
+  if p <= room then return 0 end
+  local step = step_length(length, cap)
+  local steps = math.ceil(length / step)
+  return math.min(length, (steps - math.floor((room * steps) / p)) * step)
+end
+local function sliding_take(c, t, p, length, cap, cost, now)
+  if cost <= c - weighted(t, p, length, cap, now) then return true, 0, c - cost end
+  if cost <= c then
+    local after = fades_to(c - cost, p, length, cap)
+    if after < length then return false, t + after - now, c end
+  end
+  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+end
+local function sliding_time_to_full(c, t, p, length, cap, now)
+  if c < cap then return t + 2 * length - now end
+  if p > 0 then return t + length - now end
+  return 0
+end
+local function fixed_take(c, t, length, cost, now)
+  if cost <= c then return true, 0, c - cost end
+  return false, t + length - now, c
+end
+local function fixed_time_to_full(c, t, length, cap, now)
+  if c >= cap then return 0 end
+  return t + length - now
+end
+local function leaky_take(c, t, n, cap, cost, max_wait, now)
+  local wait = c >= cap and 0 or math.ceil((cap - c) / n) + (t - now)
+  if wait <= max_wait and c >= 0 then return true, wait, c - cost end
+  return false, wait, c
+end
+local function leaky_give_back(c, t, n, cap, cost, starts_at)
+  if starts_at < t then return c end
+  local later = math.max(0, cap - c - (starts_at - t) * n - cost)
+  return math.min(cap, c + math.max(0, cost - later))
+end
+local function decode(value, q, cap, now, rescale, format)
+  if value and #value == 28 and string.byte(value, 1) == (format or 17) then
     local _, fingerprint, c, t, unit = struct.unpack('<BI3ddd', value)
     if c >= -2251799813685248 and c <= 2251799813685248 and t >= 0 and t < 9007199254740992
       and unit >= 1 and unit <= 2251799813685248 then
@@ -413,8 +867,73 @@ local function decode(value, q, cap, now, rescale)
   end
   return cap, now, nil
 end
-local function encode(fingerprint, c, t, q)
-  return struct.pack('<BI3ddd', 17, fingerprint, c, t, q)
+local function encode(fingerprint, c, t, q, format)
+  return struct.pack('<BI3ddd', format or 17, fingerprint, c, t, q)
+end
+local function decode_windows(value, format)
+  if not value or #value ~= 36 or string.byte(value, 1) ~= format then return nil end
+  local _, fingerprint, used, t, length, p = struct.unpack('<BI3dddd', value)
+  if used >= 0 and used <= 9007199254740992 and t >= 0 and t < 9007199254740992 and p >= 0 and p <= 9007199254740992
+    and length >= 1 and length < 9007199254740992 then
+    return used, t, p, length, fingerprint
+  end
+  return nil
+end
+local function encode_windows(format, fingerprint, used, t, length, p)
+  return struct.pack('<BI3dddd', format, fingerprint, used, t, length, p)
+end
+local function kind_of(mark)
+  return math.floor(mark / 16777216)
+end
+local function load_level(kind, value, n, q, cap, now)
+  if kind == 0 or kind == 3 then
+    local c, before, found = decode(value, q, cap, now, rescale, kind == 3 and 20 or 17)
+    local t
+    c, t = refill(c, before, n, cap, now)
+    return c, t, 0, found, before
+  end
+  local used, before, p, length, found = decode_windows(value, 17 + kind)
+  if not found then return cap, window_start(now, n), 0, nil, 0 end
+  local c, t
+  c, t, p = reframe(used, before, p, length, n, cap, now)
+  c, t, p = roll(c, t, p, n, cap, now)
+  if kind == 2 then p = 0 end
+  return c, t, p, found, before
+end
+local function take_level(kind, c, t, p, n, cap, price, max_wait, now)
+  if kind == 0 then return take(c, t, n, price, max_wait, now) end
+  if kind == 1 then return sliding_take(c, t, p, n, cap, price, now) end
+  if kind == 2 then return fixed_take(c, t, n, price, now) end
+  return leaky_take(c, t, n, cap, price, max_wait, now)
+end
+local function full_in(kind, c, t, p, n, cap, now)
+  if kind == 1 then return sliding_time_to_full(c, t, p, n, cap, now) end
+  if kind == 2 then return fixed_time_to_full(c, t, n, cap, now) end
+  return time_to_full(c, t, n, cap, now)
+end
+local function give_back_level(kind, c, t, n, cap, price, starts_at)
+  if kind == 0 then return give_back(c, t, n, cap, price, starts_at) end
+  if kind == 3 then return leaky_give_back(c, t, n, cap, price, starts_at) end
+  return window_adjust(c, cap, price)
+end
+local function adjust_level(kind, c, cap, credits)
+  if kind == 0 or kind == 3 then return adjust(c, cap, credits) end
+  return window_adjust(c, cap, credits)
+end
+local function encode_level(kind, mark, c, t, p, n, q, cap)
+  mark = mark % 16777216
+  if kind == 0 then return encode(mark, c, t, q) end
+  if kind == 3 then return encode(mark, c, t, q, 20) end
+  return encode_windows(17 + kind, mark, cap - c, t, n, p)
+end
+local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  local full = full_in(kind, c, t, p, n, cap, now)
+  if full <= 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+  end
 end
 local function configured(text, now)
   if not text then return 0 end
@@ -433,7 +952,7 @@ local spare_ttl = given and 3600000 or 2
 local buckets = #KEYS / 2
 local reply = { now }
 local more = {}
-local level, at, unit, capacity, speed, mark, last = {}, {}, {}, {}, {}, {}, {}
+local level, at, before_it, kinds, unit, capacity, speed, mark, last = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local granted, restarted = true, {}
 for i = 1, buckets do
   local a = 6 * i - 3
@@ -451,27 +970,31 @@ for i = 1, buckets do
       more[#more + 1] = stored[2]
     end
   end
-  local c, before, found = decode(stored[1], q, cap, now, rescale)
-  local t
-  c, t = refill(c, before, n, cap, now)
+  local kind = kind_of(fingerprint)
+  local c, t, p, found, before = load_level(kind, stored[1], n, q, cap, now)
   if t < before then restarted[i] = true end
   reply[1 + i] = c
-  if t > now then
+  if p > 0 then
+    more[#more + 1] = buckets + i
+    more[#more + 1] = p
+  end
+  if t > now or kind == 1 or kind == 2 then
     more[#more + 1] = i
     more[#more + 1] = t - now
   end
-  local ok, _, left = take(c, t, n, price, max_wait, now)
+  local ok, _, left = take_level(kind, c, t, p, n, cap, price, max_wait, now)
   if not ok or price > cap or blocked > 0 then granted = false end
-  level[i], at[i], unit[i], capacity[i], speed[i], mark[i], last[i] = left, t, q, cap, n, fingerprint, found
+  level[i], at[i], before_it[i], kinds[i] = left, t, p, kind
+  unit[i], capacity[i], speed[i], mark[i], last[i] = q, cap, n, fingerprint, found
 end
 for i = 1, buckets do
-  if granted or restarted[i] or (last[i] and last[i] ~= mark[i]) then
+  if granted or restarted[i] or (last[i] and last[i] ~= mark[i] % 16777216) then
     local c = granted and level[i] or reply[1 + i]
-    local ttl = math.ceil(time_to_full(c, at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
     if granted or restarted[i] then
-      redis.call('SET', KEYS[i], encode(mark[i], c, at[i], unit[i]), 'PX', ttl)
-    elseif redis.call('PTTL', KEYS[i]) < ttl then
-      redis.call('PEXPIRE', KEYS[i], ttl)
+      save_level(KEYS[i], kinds[i], mark[i], c, at[i], before_it[i], speed[i], unit[i], capacity[i], now, spare_ttl)
+    else
+      local ttl = math.ceil(full_in(kinds[i], c, at[i], before_it[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+      if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ttl) end
     end
   end
 end

@@ -1,8 +1,9 @@
 // The port as script calls. The arithmetic of the answer is the core's; the scripts are its twins.
+import type { Level } from '../../core/algorithms/algorithm';
 import { systemClock } from '../../core/clock';
 import { StoreUnavailableError } from '../../core/errors';
 import { US_PER_MS, usFromMs } from '../../core/duration';
-import { peekOne, takeAll, type Level } from '../bucket';
+import { peekOne, takeAll } from '../bucket';
 import { underLimit, underTheirLimits } from '../in-force';
 import type {
   Adjustment,
@@ -105,17 +106,29 @@ export class RedisStore implements RateLimitStore {
       }
     }
     const { levels, charges: inForce } = taken(reply, charges);
-    return underTheirLimits(charges, inForce, takeAll(inForce, levels, 0, Number(reply[0])));
+    return underTheirLimits(
+      charges,
+      inForce,
+      takeAll(inForce, levels, 0, Number(reply[0])).outcomes,
+    );
   }
 
   async peek(charges: readonly BucketCharge[]): Promise<Peeked[]> {
     const keys = keysOf(charges);
     const args: (string | number)[] = [this.#givenUs()];
-    for (const { limit } of charges) args.push(limit.n, limit.q, limit.capacity);
+    for (const { limit } of charges) {
+      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint);
+    }
     const [now, ...reply] = (await PEEK_SCRIPT.run(this.#client, keys, args)) as unknown[];
     const asked = charges.map((charge, i) => {
-      const { limit, blockedUs } = inForce(String(reply[3 * i + 2]), Number(now));
-      const level = { credits: Number(reply[3 * i]), atUs: Number(reply[3 * i + 1]), blockedUs };
+      const [credits, atUs, previous, text] = reply.slice(4 * i, 4 * i + 4);
+      const { limit, blockedUs } = inForce(String(text), Number(now));
+      const level = {
+        credits: Number(credits),
+        atUs: Number(atUs),
+        previous: Number(previous),
+        blockedUs,
+      };
       return { charge: underLimit(charge, limit), level };
     });
     return underTheirLimits(
@@ -203,7 +216,10 @@ function taken(
   for (let at = 1 + asked.length; at < reply.length; at += 2) {
     const which = Number(reply[at]);
     const i = Math.abs(which) - 1;
-    if (which > 0) {
+    if (which > asked.length) {
+      const of = which - asked.length - 1;
+      levels[of] = { ...levels[of], previous: Number(reply[at + 1]) };
+    } else if (which > 0) {
       levels[i] = { ...levels[i], atUs: Number(reply[at + 1]) };
     } else {
       const { limit, blockedUs } = inForce(String(reply[at + 1]), Number(reply[0]));

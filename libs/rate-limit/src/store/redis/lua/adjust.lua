@@ -6,8 +6,7 @@
 -- Reply 1
 -- An absent bucket is full: it stays absent when credits are added. A bucket that gets full is deleted.
 -- @include lib/now
--- @include lib/token_bucket
--- @include lib/bucket_value
+-- @include lib/level
 -- @include lib/configuration
 
 local given = tonumber(ARGV[1])
@@ -23,14 +22,9 @@ for i = 1, buckets do
     local _, n2, q2, cap2, mark2 = configured(stored[2], now)
     if n2 then n, q, cap, mark, credits = n2, q2, cap2, mark2, credits / q * q2 end
   end
-  local c, t = decode(stored[1], q, cap, now, rescale)
-  c, t = refill(c, t, n, cap, now)
-  c = adjust(c, cap, credits)
-  if c >= cap then
-    redis.call('DEL', KEYS[i])
-  else
-    local ttl = math.ceil(time_to_full(c, t, n, cap, now) / 1000) + spare_ttl
-    redis.call('SET', KEYS[i], encode(mark, c, t, q), 'PX', string.format('%.0f', ttl))
-  end
+  local kind = kind_of(mark)
+  local c, t, p = load_level(kind, stored[1], n, q, cap, now)
+  c = adjust_level(kind, c, cap, credits)
+  save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
 end
 return 1

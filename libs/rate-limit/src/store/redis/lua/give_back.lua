@@ -6,8 +6,7 @@
 -- Reply 1
 -- An absent bucket is full and stays absent; a bucket that gets full is deleted.
 -- @include lib/now
--- @include lib/token_bucket
--- @include lib/bucket_value
+-- @include lib/level
 -- @include lib/configuration
 
 local given = tonumber(ARGV[1])
@@ -23,16 +22,11 @@ for i = 1, buckets do
     local _, n2, q2, cap2, mark2 = configured(stored[2], now)
     if n2 then n, q, cap, mark, price = n2, q2, cap2, mark2, price / q * q2 end
   end
-  local c, t, found = decode(stored[1], q, cap, now, rescale)
+  local kind = kind_of(mark)
+  local c, t, p, found = load_level(kind, stored[1], n, q, cap, now)
   if found then
-    c, t = refill(c, t, n, cap, now)
-    c = give_back(c, t, n, cap, price, starts_at)
-    if c >= cap then
-      redis.call('DEL', KEYS[i])
-    else
-      local ttl = math.ceil(time_to_full(c, t, n, cap, now) / 1000) + spare_ttl
-      redis.call('SET', KEYS[i], encode(mark, c, t, q), 'PX', ttl)
-    end
+    c = give_back_level(kind, c, t, n, cap, price, starts_at)
+    save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
   end
 end
 return 1

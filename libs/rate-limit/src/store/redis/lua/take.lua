@@ -7,7 +7,8 @@
 --       then 6 a bucket: n, q, capacity, fingerprint, price (credits), max wait (µs)
 -- Reply [1]         Redis time in µs
 --       [1 + i]     credits of bucket i after refill, before the charge
---       then pairs  i, t - now: buckets whose time lies ahead, after a clock that went back
+--       then pairs  i, t - now: buckets whose time lies ahead, after a clock that went back, and all windows
+--                   B + i, p: sliding windows of which something was used in the window before
 --       and         -i, text: what is configured for bucket i; its credits are then those of the configured limit
 --       Only [1]: the caller had given up, nothing was done.
 -- TTL   time to full, and 2 ms since PX counts from a clock that Redis caches: forgetting is safe.
@@ -15,8 +16,7 @@
 -- exception is a bucket whose clock restarted, after a large step back of the server's: unless the new
 -- time is kept, each call restarts it once more, and it never refills.
 -- @include lib/now
--- @include lib/token_bucket
--- @include lib/bucket_value
+-- @include lib/level
 -- @include lib/configuration
 
 local give_up_at, given = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -28,7 +28,7 @@ local spare_ttl = given and 3600000 or 2
 local buckets = #KEYS / 2
 local reply = { now }
 local more = {}
-local level, at, unit, capacity, speed, mark, last = {}, {}, {}, {}, {}, {}, {}
+local level, at, before_it, kinds, unit, capacity, speed, mark, last = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local granted, restarted = true, {}
 for i = 1, buckets do
   local a = 6 * i - 3
@@ -46,27 +46,31 @@ for i = 1, buckets do
       more[#more + 1] = stored[2]
     end
   end
-  local c, before, found = decode(stored[1], q, cap, now, rescale)
-  local t
-  c, t = refill(c, before, n, cap, now)
+  local kind = kind_of(fingerprint)
+  local c, t, p, found, before = load_level(kind, stored[1], n, q, cap, now)
   if t < before then restarted[i] = true end
   reply[1 + i] = c
-  if t > now then
+  if p > 0 then
+    more[#more + 1] = buckets + i
+    more[#more + 1] = p
+  end
+  if t > now or kind == 1 or kind == 2 then
     more[#more + 1] = i
     more[#more + 1] = t - now
   end
-  local ok, _, left = take(c, t, n, price, max_wait, now)
+  local ok, _, left = take_level(kind, c, t, p, n, cap, price, max_wait, now)
   if not ok or price > cap or blocked > 0 then granted = false end
-  level[i], at[i], unit[i], capacity[i], speed[i], mark[i], last[i] = left, t, q, cap, n, fingerprint, found
+  level[i], at[i], before_it[i], kinds[i] = left, t, p, kind
+  unit[i], capacity[i], speed[i], mark[i], last[i] = q, cap, n, fingerprint, found
 end
 for i = 1, buckets do
-  if granted or restarted[i] or (last[i] and last[i] ~= mark[i]) then
+  if granted or restarted[i] or (last[i] and last[i] ~= mark[i] % 16777216) then
     local c = granted and level[i] or reply[1 + i]
-    local ttl = math.ceil(time_to_full(c, at[i], speed[i], capacity[i], now) / 1000) + spare_ttl
     if granted or restarted[i] then
-      redis.call('SET', KEYS[i], encode(mark[i], c, at[i], unit[i]), 'PX', ttl)
-    elseif redis.call('PTTL', KEYS[i]) < ttl then
-      redis.call('PEXPIRE', KEYS[i], ttl)
+      save_level(KEYS[i], kinds[i], mark[i], c, at[i], before_it[i], speed[i], unit[i], capacity[i], now, spare_ttl)
+    else
+      local ttl = math.ceil(full_in(kinds[i], c, at[i], before_it[i], speed[i], capacity[i], now) / 1000) + spare_ttl
+      if redis.call('PTTL', KEYS[i]) < ttl then redis.call('PEXPIRE', KEYS[i], ttl) end
     end
   end
 end
