@@ -57,6 +57,7 @@ const floors = [
     except: '\\.providers\\.ts$',
     uses: ['core/', PORT, 'limiter/', 'http/', 'nest/'],
     packages: NEST_PACKAGES,
+    node: ['perf_hooks'],
   },
   {
     name: 'nest-providers',

@@ -42,7 +42,10 @@ export { type AcquireOptions, BoundLimiter } from './limiter/bound-limiter';
 export type { BudgetHold, BudgetOptions } from './limiter/budget';
 export type { ConcurrencyOptions } from './limiter/concurrency-limit';
 export type { WithConcurrencyOptions } from './limiter/concurrency-limiter';
-export { LimiterEmitter, type LimiterEvents } from './limiter/events';
+export { LimiterEmitter, type LimiterEvents, type Shed } from './limiter/events';
+export type { FleetShedderOptions } from './limiter/fleet-shedder';
+export type { LoadRange, LoadReading } from './limiter/load-level';
+export type { WorkerShedderOptions } from './limiter/worker-shedder';
 export type { PolicyBehaviour } from './limiter/policy';
 export type {
   ConfigurationOptions,
@@ -54,6 +57,10 @@ export type { BucketInfo, Charge } from './limiter/rate-limiter';
 export type { CombinedReservation, Reservation } from './limiter/reservation';
 export type { Acquired } from './limiter/wait-lines';
 export { ConcurrencyLimit } from './nest/concurrency-limit.decorator';
+export { Criticality } from './nest/criticality.decorator';
+export { LoadShedException } from './nest/load-shed.exception';
+export { LoadSheddingModule } from './nest/load-shedding.module';
+export type { LoadSheddingOptions } from './nest/load-shedding.options';
 export { ProblemException } from './nest/problem.exception';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
 export { getStoreToken } from './nest/rate-limit.constants';

@@ -23,6 +23,9 @@ export interface Scheduler extends Clock {
   after(ms: number, run: () => void): () => void;
 }
 
+/** Draws evenly from 0 up to 1. Not for secrets. */
+export const chance = (): number => Math.random();
+
 /** Node's timers count 32 bits. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 

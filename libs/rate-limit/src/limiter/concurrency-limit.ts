@@ -2,6 +2,7 @@
 import type { BucketNamer, BucketPlace } from '../core/bucket-key';
 import { InvalidLimitError } from '../core/errors';
 import { checkName, shown } from '../core/limit';
+import { checkWhole } from '../core/whole-number';
 import type { FailureMode } from '../store/resilient-port';
 import { checkBehaviour, failureModeOf, type PolicyBehaviour } from './policy';
 
@@ -81,11 +82,4 @@ export function parseConcurrency(
     ...failureModeOf(options, defaults),
     place: namer.place(MARK + name, scope),
   };
-}
-
-function checkWhole(value: unknown, option: string, least: number, most: number, place: string) {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return;
-  throw new InvalidLimitError(
-    `${place}: ${option} ${shown(value)} is not a whole number from ${least} to ${most}`,
-  );
 }

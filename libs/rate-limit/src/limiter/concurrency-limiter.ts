@@ -58,9 +58,17 @@ export class ConcurrencyLimiter {
    * @throws StoreUnavailableError when the store is out and the limit is `closed`
    */
   enter(limit: ConcurrencyLimit, key: string, lost?: (reason: Error) => void): Awaitable<Entry> {
+    const asked = this.ask(limit, key, lost);
+    return asked instanceof Promise
+      ? asked.then((settled) => this.#entry(limit, key, settled))
+      : this.#entry(limit, key, asked);
+  }
+
+  /** The same, but tells nobody. Shadow mode plays no part. */
+  ask(limit: ConcurrencyLimit, key: string, lost?: (reason: Error) => void): Awaitable<Asked> {
     this.#check();
     const { name, place, max, localMax, leaseMs, failureMode } = limit;
-    const asked = (this.#keeper as LeaseKeeper).hold(
+    return (this.#keeper as LeaseKeeper).hold(
       {
         slots: place.bucket(key),
         place: `concurrency limit "${name}"`,
@@ -71,9 +79,6 @@ export class ConcurrencyLimiter {
       },
       lost,
     );
-    return asked instanceof Promise
-      ? asked.then((settled) => this.#entry(limit, key, settled))
-      : this.#entry(limit, key, asked);
   }
 
   /**

@@ -1,6 +1,20 @@
 // Typed events of the limiter, for logs and metrics. Nobody listening costs nothing.
 import { EventEmitter } from 'node:events';
 import type { Decision } from '../core/decision';
+import type { Criticality } from './criticality';
+
+/** A call that a load shedder refused, or would have. */
+export interface Shed {
+  /** `worker`, or the name of the fleet. */
+  readonly by: string;
+  readonly criticality: Criticality;
+  /** How hard this process is pressed: 0 not at all, 1 the most. */
+  readonly level: number;
+  /** With its jitter. */
+  readonly retryAfterMs: number;
+  /** The call went on. */
+  readonly shadow: boolean;
+}
 
 /** What the limiter tells, and with what. */
 export interface LimiterEvents {
@@ -12,6 +26,8 @@ export interface LimiterEvents {
   nearLimit: [Decision];
   /** A refused call became a job of a queue. */
   deferred: [Decision];
+  /** A call was shed, or would have been. */
+  shed: [Shed];
   /** The shared store went out; once an outage, with its cause. */
   storeOut: [Error];
   /** The shared store is back; once an outage. */

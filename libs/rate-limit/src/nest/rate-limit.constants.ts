@@ -2,6 +2,8 @@
 
 /** The checked options of the module. */
 export const RATE_LIMIT_OPTIONS = Symbol.for('nest-rate-limit:options');
+/** The checked options of load shedding. */
+export const LOAD_SHEDDING_OPTIONS = Symbol.for('nest-rate-limit:load-shedding-options');
 /** The store that keeps the buckets; see {@link getStoreToken}. */
 export const RATE_LIMIT_STORE = Symbol.for('nest-rate-limit:store');
 /** The store behind its deadline and failure policy. */
@@ -15,6 +17,8 @@ export const LIMITER_EMITTER = Symbol.for('nest-rate-limit:events');
 export const RATE_LIMITS_METADATA = Symbol.for('nest-rate-limit:limits');
 /** Metadata: what `@ConcurrencyLimit` recorded on a class or a method. */
 export const CONCURRENCY_METADATA = Symbol.for('nest-rate-limit:concurrency');
+/** Metadata: what `@Criticality` recorded on a class or a method. */
+export const CRITICALITY_METADATA = Symbol.for('nest-rate-limit:criticality');
 /** Metadata: what `@SkipRateLimit` recorded on a class or a method. */
 export const SKIPS_METADATA = Symbol.for('nest-rate-limit:skips');
 
