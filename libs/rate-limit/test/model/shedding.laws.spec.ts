@@ -53,12 +53,13 @@ describe('load shedding', () => {
   it('order: a more critical call is never shed when a less critical one would pass at the same reading', () => {
     fc.assert(
       fc.property(options, steps, (given, history) => {
+        let holds = true;
         led(given, history, (shedder, { draw }, nowMs) => {
           const shed = CRITICALITIES.map((each) => shedder.sheds(each, draw, nowMs));
           // From the most critical on: once one is shed, so is whatever matters less.
-          expect(shed).toEqual(shed.map((_each, i) => shed.slice(0, i + 1).includes(true)));
-          expect(shed[0]).toBe(false);
+          holds &&= !shed[0] && (!shed[1] || shed[2]);
         });
+        expect(holds).toBe(true);
       }),
       RUNS,
     );
@@ -89,20 +90,19 @@ describe('load shedding', () => {
   it('ramp: the level stays within 0 and 1, rises by at most a quarter a reading, and never faster than riseMs and fallMs', () => {
     fc.assert(
       fc.property(options, steps, (given, history) => {
-        let [before, readAtMs] = [0, 0];
+        let [before, readAtMs, holds] = [0, 0, true];
         led(given, history, (shedder, _, nowMs) => {
           const level = shedder.levelAt(nowMs);
           const passedMs = nowMs - readAtMs;
-          expect(level).toBeGreaterThanOrEqual(0);
-          expect(level).toBeLessThanOrEqual(1);
           const isRead = passedMs >= given.sampleMs;
           const mostUp = isRead ? Math.min(0.25, passedMs / given.riseMs) + DUST : 0;
           const mostDown = isRead ? passedMs / given.fallMs + DUST : 0;
-          expect(level - before).toBeLessThanOrEqual(mostUp);
-          expect(before - level).toBeLessThanOrEqual(mostDown);
+          holds &&= level >= 0 && level <= 1;
+          holds &&= level - before <= mostUp && before - level <= mostDown;
           before = level;
           if (isRead) readAtMs = nowMs;
         });
+        expect(holds).toBe(true);
       }),
       RUNS,
     );
