@@ -1,4 +1,5 @@
 // What is special about single routes of the demo.
+import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterService, tenantKey } from 'nest-rate-limit';
 import { ADAPTERS, RunningDemo, statuses } from './support/demo';
 
@@ -58,7 +59,11 @@ describe.each(ADAPTERS)('routes, %s', (adapter) => {
 
     it('lets the right password in', async () => {
       const body = { email: 'ada@example.org', password: 'enchantress' };
-      expect((await demo.call('/login', { method: 'POST', body })).status).toBe(200);
+      for (let i = 0; i < 8; i++) {
+        // What succeeds costs nothing, once its answer is out.
+        expect((await demo.call('/login', { method: 'POST', body })).status).toBe(200);
+        await delay(20);
+      }
     });
 
     it('answers 400 to a body without an account', async () => {

@@ -10,12 +10,18 @@ interface Credentials {
 
 @Controller('login')
 export class LoginController {
-  // Many accounts from one address, and one account from many addresses. Who spends an account's five
-  // tries locks its owner out for a while: choose that number with both in mind.
+  // Many accounts from one address, and one account from many addresses; only what fails counts. Who spends an
+  // account's five tries locks its owner out for a while: choose that number with both in mind.
   @Post()
   @HttpCode(200)
-  @RateLimit({ name: 'login-ip', rate: 20, per: 'minute', key: byIp() })
-  @RateLimit({ name: 'login-account', rate: 5, per: 'minute', key: byBody('email') })
+  @RateLimit({ name: 'login-ip', rate: 20, per: 'minute', key: byIp(), chargeOn: 'failure' })
+  @RateLimit({
+    name: 'login-account',
+    rate: 5,
+    per: 'minute',
+    key: byBody('email'),
+    chargeOn: 'failure',
+  })
   login(@Body() { email, password }: Credentials) {
     if (email !== 'ada@example.org' || password !== 'enchantress') {
       throw new UnauthorizedException('wrong email or password');

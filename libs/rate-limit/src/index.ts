@@ -61,6 +61,7 @@ export { Criticality } from './nest/criticality.decorator';
 export { LoadShedException } from './nest/load-shed.exception';
 export { LoadSheddingModule } from './nest/load-shedding.module';
 export type { LoadSheddingOptions } from './nest/load-shedding.options';
+export type { Outcome as CallOutcome } from './nest/charge-on';
 export { ProblemException } from './nest/problem.exception';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception';
 export { getStoreToken } from './nest/rate-limit.constants';

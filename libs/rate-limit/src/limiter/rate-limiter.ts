@@ -336,6 +336,17 @@ export class RateLimiter {
     return hold(this.store, charge, maxWaitMs);
   }
 
+  /**
+   * Gives back charges that were granted for now and turned out to be none, to whom their decisions came from. Once.
+   * What cannot be given back in time stays charged.
+   *
+   * @throws StoreConfigurationError
+   */
+  async unspend(charge: PreparedCharge, { source }: Decision): Promise<void> {
+    // Its moment is past, whatever the clock shows.
+    await this.store.giveBack([{ ...bucketCharge(charge), startsAtUs: 0 }], source);
+  }
+
   /** False for a store that keeps what was granted for a later moment, used or not. */
   get takesBack(): boolean {
     return this.store.takesBack;

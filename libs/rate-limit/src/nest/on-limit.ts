@@ -3,16 +3,14 @@
 import { isWindow } from '../core/algorithms/algorithm';
 import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
+import { chargesOutcome } from './charge-on';
 import type { Plan, PlannedLimit, PlannedVariant } from './plan';
 import type { DeferTo, RateLimitOptions } from './rate-limit.options';
 
 /** A request that is held for longer than an hour is a mistake. */
 const LONGEST_WAIT_MS = 3_600_000;
 
-/**
- * @throws UnsupportedOperationError for what a later version brings
- * @throws InvalidLimitError for what makes no sense
- */
+/** @throws InvalidLimitError for what makes no sense */
 export function checkOnLimit(options: RateLimitOptions, place: string): void {
   const { onLimit, maxWaitMs, chargeOn } = options;
   if (onLimit !== undefined && onLimit !== 'reject' && onLimit !== 'wait' && !isDeferTo(onLimit)) {
@@ -35,18 +33,11 @@ export function checkOnLimit(options: RateLimitOptions, place: string): void {
       `${place}: maxWaitMs ${shown(maxWaitMs)} only goes with onLimit "wait"`,
     );
   }
-  if (chargeOn === undefined || chargeOn === 'always') return;
-  if (isDeferTo(onLimit)) {
+  if (chargesOutcome(chargeOn, place) !== undefined && isDeferTo(onLimit)) {
     throw new InvalidLimitError(
       `${place}: chargeOn ${shown(chargeOn)} does not go with deferTo: a deferred call has no outcome yet when it is answered`,
     );
   }
-  if (chargeOn === 'success' || chargeOn === 'failure' || typeof chargeOn === 'function') {
-    throw new UnsupportedOperationError(
-      `${place}: chargeOn ${shown(chargeOn)} is not available in this version: use "always"`,
-    );
-  }
-  throw new InvalidLimitError(`${place}: chargeOn ${shown(chargeOn)} is unknown: use "always"`);
 }
 
 /** True for what `deferTo` makes. */

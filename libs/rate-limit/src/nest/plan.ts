@@ -1,6 +1,7 @@
 // The effective plan of a handler: what is charged for a call, with everything settled that can be before one.
 import type { ConcurrencyLimit } from '../limiter/concurrency-limit';
 import type { ScopedPolicy } from '../limiter/policy';
+import type { ChargesOutcome } from './charge-on';
 import type { HandlerPlace } from './handler-place';
 import type { DeferTo, KeyResolver, OfCall } from './rate-limit.options';
 
@@ -11,6 +12,8 @@ export interface PlannedVariant {
   readonly cost: number | OfCall<number>;
   readonly skip: OfCall<boolean> | undefined;
   readonly onLimit: 'reject' | 'wait' | DeferTo;
+  /** Whether a call is charged that ended so; `undefined`: every call. */
+  readonly chargesOutcome: ChargesOutcome | undefined;
   /** 0 unless `onLimit` is `wait`. */
   readonly maxWaitMs: number;
 }

@@ -11,6 +11,7 @@ import {
   tierOrigin,
 } from '../limiter/policy-registry';
 import { knownTier } from '../limiter/tiers';
+import { chargesOutcome } from './charge-on';
 import { byName, classLevels, declaredLevel } from './declared-level';
 import { declaredByOptions, type DeclaredLimit } from './declared-limit';
 import { type HandlerPlace, scopeAt } from './handler-place';
@@ -179,7 +180,8 @@ export class Planner {
     const { cost = 1, key = this.options.key ?? byIp(), skip, onLimit = 'reject' } = options;
     const maxWaitMs = onLimit === 'wait' ? (options.maxWaitMs ?? 0) : 0;
     if (typeof cost === 'number') checkCost(cost, scoped, place);
-    return { scoped, key, cost, skip, onLimit, maxWaitMs };
+    const charges = chargesOutcome(options.chargeOn, place);
+    return { scoped, key, cost, skip, onLimit, maxWaitMs, chargesOutcome: charges };
   }
 
   #named(name: string, place: string): void {

@@ -9,6 +9,7 @@ import type { ConcurrencyOptions } from '../limiter/concurrency-limit';
 import type { PolicyBehaviour } from '../limiter/policy';
 import type { RateLimitStore } from '../store/rate-limit-store';
 import type { RedisConnectionOptions, RedisLike } from '../store/redis-like';
+import type { ChargeOn } from './charge-on';
 
 /** Says whose bucket a call belongs to. May answer by a promise. See `byIp`, `byHeader`, `firstOf` …. */
 export type KeyResolver<Context = ExecutionContext> = AnyKeyResolver<Context>;
@@ -71,8 +72,14 @@ export interface RateLimitOptions extends Partial<Limit>, PolicyBehaviour {
   onLimit?: 'reject' | 'wait' | DeferTo;
   /** For `onLimit: 'wait'`, required there: the longest wait, a whole number of ms up to 3_600_000. */
   maxWaitMs?: number;
-  /** @default 'always' */
-  chargeOn?: 'always' | 'success' | 'failure' | ((outcome: unknown) => boolean);
+  /**
+   * Which calls are charged, by how they end. The tokens are taken before the handler, so that no crowd slips through,
+   * and given back when the answer is complete: `failure` keeps them for a status from 400 on and for an aborted call,
+   * `success` for the others, a function where it does not answer `false`. Guards' and pipes' answers count as well. Not
+   * with `deferTo`.
+   * @default 'always'
+   */
+  chargeOn?: ChargeOn;
   /** This limit is not charged for calls that it answers `true` to. */
   skip?: OfCall<boolean>;
 }

@@ -21,7 +21,7 @@ import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from './rate-limit.constants';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { RequestSlots } from './request-slots';
-import { HttpCaller, onDisconnect, setHeaders } from './transports/http-caller';
+import { HttpCaller, onAnswered, onDisconnect, setHeaders } from './transports/http-caller';
 import { ProxyWatch } from './transports/proxy-watch';
 import { Waiters } from './waiters';
 import { wirePolicy } from './wire-policy';
@@ -130,6 +130,11 @@ export class RequestLimiter {
         `${name}: onLimit "wait" needs a store with giveBack, and yours has none: add it, or use "reject"`,
       );
     }
+    if (variant.chargesOutcome !== undefined && !this.limiter.takesBack) {
+      throw new UnsupportedOperationError(
+        `${name}: chargeOn needs a store with giveBack, and yours has none: add it, or leave chargeOn out`,
+      );
+    }
     if (!isDeferTo(onLimit)) return;
     if (this.#deferrals === undefined) {
       throw new InvalidLimitError(
@@ -226,10 +231,31 @@ export class RequestLimiter {
     const headers = this.#headers(decisions);
     if (admission.allowed) {
       setHeaders(caller.res, headers);
+      this.#watchOutcome(caller.res, admission);
       return true;
     }
     setHeaders(caller.res, [...headers, NEVER_CACHED]);
     throw new RateLimitExceededException(decisions.map(({ decision }) => decision));
+  }
+
+  /** Charges that depend on how the call ends are given back when it ended otherwise. */
+  #watchOutcome(response: unknown, { decisions, deferred }: Admission): void {
+    const open = decisions.filter(
+      ({ charge }) => charge.variant.chargesOutcome !== undefined && charge !== deferred,
+    );
+    if (open.length === 0) return;
+    onAnswered(response, (outcome) => {
+      for (const { charge, decision } of open) {
+        try {
+          if (charge.variant.chargesOutcome?.(outcome) !== false) continue;
+          this.limiter
+            .unspend(charge, decision)
+            .catch((error: unknown) => this.errors.report(error));
+        } catch (error) {
+          this.errors.report(error);
+        }
+      }
+    });
   }
 
   #fail(error: unknown, context: ExecutionContext, due: readonly PlannedLimit[]): never {

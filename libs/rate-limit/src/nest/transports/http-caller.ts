@@ -2,6 +2,7 @@
 /* oxlint-disable typescript/no-explicit-any -- a framework's objects, whatever framework it is */
 import type { ExecutionContext } from '@nestjs/common';
 import type { Caller } from '../../http/caller';
+import type { Outcome } from '../charge-on';
 import type { ProxyWatch } from './proxy-watch';
 
 interface HttpRequest {
@@ -69,6 +70,11 @@ interface Closable {
   removeListener(event: 'close', listener: () => void): unknown;
 }
 
+interface ServerAnswer extends Closable {
+  readonly statusCode: number;
+  readonly writableFinished: boolean;
+}
+
 /**
  * Calls `gone` when the client closes the connection before it has its answer; at once when it did
  * already. Returns what ends listening.
@@ -82,6 +88,20 @@ export function onDisconnect(response: unknown, gone: () => void): () => void {
   }
   raw.once('close', gone);
   return () => raw.removeListener('close', gone);
+}
+
+/**
+ * Calls `ended` once, when the answer is complete, or the connection closes before; at once when it did already. A
+ * handler that never answers keeps it waiting for as long as the connection stands.
+ */
+export function onAnswered(response: unknown, ended: (outcome: Outcome) => void): void {
+  const raw = ((response as { raw?: ServerAnswer }).raw ?? response) as ServerAnswer;
+  const tell = () => {
+    const { statusCode, writableFinished } = raw;
+    ended({ statusCode, aborted: !writableFinished });
+  };
+  if (raw.destroyed === true || raw.closed === true) tell();
+  else raw.once('close', tell);
 }
 
 /** Sets headers on Express' response or Fastify's reply; does nothing once they were sent. */
