@@ -1,11 +1,12 @@
 // Puts the demo together: the limits for the whole application, the guard in front of every route.
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { RateLimitGuard, RateLimitModule } from 'nest-rate-limit';
+import { LoadSheddingModule, RateLimitGuard, RateLimitModule } from 'nest-rate-limit';
 import { AdminController } from './admin.controller';
 import { SETTINGS } from './admin.guard';
+import { DownloadController } from './download.controller';
 import { HealthController } from './health.controller';
-import { limitsOf } from './limits';
+import { limitsOf, sheddingOf } from './limits';
 import { LoginController } from './login.controller';
 import { MailModule } from './mail/mail.module';
 import { MeController } from './me.controller';
@@ -20,6 +21,7 @@ import { WeatherController } from './weather.controller';
 @Module({
   controllers: [
     AdminController,
+    DownloadController,
     HealthController,
     LoginController,
     MeController,
@@ -36,6 +38,7 @@ export class DemoModule {
       module: DemoModule,
       imports: [
         RateLimitModule.forRoot(limitsOf(settings)),
+        LoadSheddingModule.forRoot(sheddingOf(settings)),
         ...(queues ? [MailModule.with(settings), ReportModule.with(settings)] : []),
       ],
       controllers: queues ? [] : [NoQueueController],

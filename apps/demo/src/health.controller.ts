@@ -1,11 +1,12 @@
-// For the load balancer, which must never be told 429.
+// For the load balancer, which must never be told 429, nor 503 because others call too much.
 import { Controller, Get, Inject } from '@nestjs/common';
-import { SkipRateLimit } from 'nest-rate-limit';
+import { Criticality, SkipRateLimit } from 'nest-rate-limit';
 import { SETTINGS } from './admin.guard';
 import { type Settings } from './settings';
 
 @Controller('health')
 @SkipRateLimit()
+@Criticality('critical')
 export class HealthController {
   constructor(@Inject(SETTINGS) private readonly settings: Settings) {}
 

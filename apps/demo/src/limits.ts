@@ -1,5 +1,5 @@
 // What the demo sells: every number of its limits stands here or beside the route it belongs to.
-import { byIp, type RateLimitModuleOptions } from 'nest-rate-limit';
+import { byIp, type LoadSheddingOptions, type RateLimitModuleOptions } from 'nest-rate-limit';
 import { accountOf, DEFAULT_TIER, keyOf } from './accounts';
 import { type Settings } from './settings';
 
@@ -29,5 +29,14 @@ export function limitsOf({ redisUrl, keyPrefix, perIp }: Settings): RateLimitMod
       // What we may ask of the radar ourselves, for each customer: see radar.controller.ts.
       radar: { rate: 1, per: 'second', capacity: 3 },
     },
+  };
+}
+
+/** When the demo refuses calls for its own sake, downloads first, logins and health checks never. */
+export function sheddingOf({ fleet }: Settings): LoadSheddingOptions {
+  return {
+    fleet: fleet === undefined ? undefined : { max: fleet, reserve: 0.2 },
+    // Late enough for a laptop that does other things, too.
+    worker: { eventLoopDelayMs: { from: 200, full: 1000 } },
   };
 }

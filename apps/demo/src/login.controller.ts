@@ -1,6 +1,6 @@
 // Two limits on one route: both must have a token left, and a refusal by one costs nothing at the other.
 import { Body, Controller, HttpCode, Post, UnauthorizedException } from '@nestjs/common';
-import { byBody, byIp, RateLimit } from 'nest-rate-limit';
+import { byBody, byIp, Criticality, RateLimit } from 'nest-rate-limit';
 
 /** What an attempt to log in sends. */
 interface Credentials {
@@ -9,6 +9,7 @@ interface Credentials {
 }
 
 @Controller('login')
+@Criticality('critical')
 export class LoginController {
   // Many accounts from one address, and one account from many addresses; only what fails counts. Who spends an
   // account's five tries locks its owner out for a while: choose that number with both in mind.

@@ -14,6 +14,8 @@ export interface Settings {
   readonly adminToken: string;
   /** The always-on limit of one address over all routes. */
   readonly perIp: { readonly rate: number; readonly capacity: number };
+  /** Calls that all instances together can have in flight, a fifth of them only critical ones; `undefined`: any number. */
+  readonly fleet: number | undefined;
   /** What the mail provider takes. */
   readonly mailsPerSecond: number;
 }
@@ -36,6 +38,7 @@ export function settingsFrom(env: NodeJS.ProcessEnv): Settings {
     keyPrefix: env.KEY_PREFIX || 'demo',
     adminToken: env.ADMIN_TOKEN || DEMO_ADMIN_TOKEN,
     perIp: { rate: 5000, capacity: 10_000 },
+    fleet: env.FLEET ? wholeNumber('FLEET', env.FLEET, 1_000_000) : undefined,
     mailsPerSecond: 5,
   };
 }
