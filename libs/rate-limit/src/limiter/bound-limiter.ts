@@ -1,5 +1,7 @@
 // A limiter for one policy and one key: what an outbound client works with.
 import type { Decision } from '../core/decision';
+import { InvalidLimitError } from '../core/errors';
+import { shown } from '../core/limit';
 import type { LimitRef } from './limit-ref';
 import type { Reservation } from './reservation';
 import type { Acquired } from './wait-lines';
@@ -27,6 +29,12 @@ interface Limiter {
     options?: { cost?: number; maxWaitMs?: number },
   ): Promise<Reservation>;
   block(key: string, limit: LimitRef | undefined, ms: number): Promise<void>;
+}
+
+/** @throws InvalidLimitError: what is wrong with a call is found before it waits, and before anything is charged */
+export function checkFunction(fn: unknown, what: string): void {
+  if (typeof fn === 'function') return;
+  throw new InvalidLimitError(`${what} ${shown(fn)} is not a function to run`);
 }
 
 /** Calls of a `RateLimiter` with policy and key settled. */
@@ -57,6 +65,7 @@ export class BoundLimiter {
    * @throws as `acquire`: `fn` was not called
    */
   async run<T>(fn: () => T | Promise<T>, options?: AcquireOptions): Promise<Awaited<T>> {
+    checkFunction(fn, 'run: fn');
     await this.acquire(options);
     return await fn();
   }

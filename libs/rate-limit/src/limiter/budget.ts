@@ -1,6 +1,6 @@
 // Work whose cost is known when it is done: reserve an estimate, run, settle. Framework-free.
 import type { Scheduler } from '../core/clock';
-import { InvalidCostError, WaitTooLongError } from '../core/errors';
+import { InvalidCostError, StoreUnavailableError, WaitTooLongError } from '../core/errors';
 import { shown } from '../core/limit';
 import { creditsOf, type CombinedReservation } from './reservation';
 import { sleep } from './sleep';
@@ -52,8 +52,17 @@ export async function spend<T>(
     throw error;
   }
   const costs = charges.map(({ cost }) => cost);
+  const settle = async () => {
+    try {
+      await reserved.settle(costs);
+    } catch (error) {
+      // What the work gave is worth more than the difference, which the store's events tell of.
+      if (!StoreUnavailableError.is(error)) throw error;
+    }
+  };
+  let result: Awaited<T>;
   try {
-    return await fn({
+    result = await fn({
       used(tokens, policy) {
         const at =
           policy === undefined
@@ -66,7 +75,10 @@ export async function spend<T>(
         costs[at] = tokens;
       },
     });
-  } finally {
-    await reserved.settle(costs);
+  } catch (error) {
+    await settle().catch(() => undefined);
+    throw error;
   }
+  await settle();
+  return result;
 }

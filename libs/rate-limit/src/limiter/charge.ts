@@ -55,6 +55,21 @@ export function bucketCharge(
 }
 
 /**
+ * A charge in the numbers of now: those of its policy may have changed since it was made, and its bucket is counted by
+ * them. By the old ones it would be cut to their capacity.
+ * @param parts what it was made of
+ */
+export function recounted(
+  charge: ResilientCharge,
+  parts: readonly PreparedCharge[],
+): ResilientCharge {
+  const { limit, localLimit } = parts[0].scoped.policy;
+  if (limit === charge.limit) return charge;
+  const price = parts.reduce((sum, { cost }) => sum + priceOf(cost, limit), 0);
+  return { ...charge, limit, localLimit, price };
+}
+
+/**
  * Charges of one bucket become one: their costs add up. Returns, for each charge, which of the
  * merged ones it is part of.
  *

@@ -3,7 +3,7 @@ import type { Decision } from '../core/decision';
 import { US_PER_MS } from '../core/duration';
 import type { Awaitable } from '../store/rate-limit-store';
 import type { Answer, AnsweringStore } from '../store/resilient-port';
-import { bucketCharge, decision, type PreparedCharge } from './charge';
+import { bucketCharge, decision, type PreparedCharge, recounted } from './charge';
 
 /** What became of a charge that may wait. */
 export interface Hold {
@@ -30,7 +30,7 @@ export function hold(
       giveBack: () =>
         startsAtUs === undefined
           ? undefined
-          : store.giveBack([{ ...charge, startsAtUs }], answer.source),
+          : store.giveBack([{ ...recounted(charge, [prepared]), startsAtUs }], answer.source),
     };
   };
   const answer = store.take([charge]);

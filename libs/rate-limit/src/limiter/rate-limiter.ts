@@ -14,7 +14,7 @@ import {
 import { shown, THOUSANDTHS_PER_TOKEN, type Limit } from '../core/limit';
 import type { Awaitable } from '../store/rate-limit-store';
 import type { AnsweringStore } from '../store/resilient-port';
-import { type AcquireOptions, BoundLimiter } from './bound-limiter';
+import { type AcquireOptions, BoundLimiter, checkFunction } from './bound-limiter';
 import { type BudgetHold, type BudgetOptions, spend } from './budget';
 import { bucketCharge, combined, decision, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
@@ -156,7 +156,8 @@ export class RateLimiter {
 
   /**
    * Runs `fn` when all charges have room, and settles them by what it said it used. LLM calls: one charge for the
-   * request, one for the tokens it may need at most.
+   * request, one for the tokens it may need at most. When the store is out by the time the work has ended, the
+   * estimate stays charged and the result is not lost.
    *
    * @throws WaitTooLongError, the reason of `signal`, or as `reserve`: `fn` was not called and nothing is taken
    * @throws what `fn` throws, after settling
@@ -168,6 +169,9 @@ export class RateLimiter {
   ): Promise<Awaited<T>> {
     checkWait(maxWaitMs, 'withBudget: maxWaitMs');
     checkSignal(signal, 'withBudget');
+    checkFunction(fn, 'withBudget: fn');
+    // A store that could not settle has to be found out before the work is done.
+    adjusting(this.store);
     signal?.throwIfAborted();
     const prepared = this.#allPrepared(charges, 'withBudget');
     return spend(prepared, await this.#reserve(prepared, maxWaitMs), this.clock, signal, fn);

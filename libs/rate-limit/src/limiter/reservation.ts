@@ -3,9 +3,9 @@ import type { CombinedDecision, Decision } from '../core/decision';
 import { US_PER_MS } from '../core/duration';
 import { InvalidCostError, UnsupportedOperationError } from '../core/errors';
 import { MAX_CREDITS, type ParsedLimit, shown } from '../core/limit';
-import type { Awaitable } from '../store/rate-limit-store';
+import type { Adjustment, Awaitable } from '../store/rate-limit-store';
 import type { Answer, AnsweringStore, ResilientCharge } from '../store/resilient-port';
-import { combined, type PreparedCharge } from './charge';
+import { combined, type PreparedCharge, recounted } from './charge';
 import { priceOf } from './policy';
 
 /** When a reservation may be used, and what ends it. */
@@ -16,9 +16,8 @@ interface Reserved {
   readonly startsAt: number;
   /**
    * Gives back what was reserved and is not used, less what was promised to others behind it since: nobody is
-   * overtaken. After `settle` or another `cancel`, and of a denial, it does nothing.
-   *
-   * @throws StoreUnavailableError: it may have been done all the same; it is not tried again
+   * overtaken. After `settle` or another `cancel`, and of a denial, it does nothing. Where the shared store cannot be
+   * reached, what was reserved stays charged.
    */
   cancel(): Promise<void>;
 }
@@ -72,8 +71,8 @@ export function reservation(store: AnsweringStore, booking: Booking): CombinedRe
     },
     async settle(actualCosts) {
       if (!decided.allowed) return;
-      const prices = pricesOf(actualCosts, charges);
-      await end(() => adjust(store, booking, prices));
+      const adjustments = adjustmentsOf(booking, actualCosts);
+      await end(() => (adjustments.length > 0 ? adjusting(store)(adjustments) : undefined));
     },
   };
 }
@@ -101,37 +100,44 @@ export function creditsOf(tokens: unknown, limit: ParsedLimit, what: string): nu
   );
 }
 
-function pricesOf(actualCosts: readonly number[], charges: readonly PreparedCharge[]): number[] {
-  if (!Array.isArray(actualCosts) || actualCosts.length !== charges.length) {
-    throw new InvalidCostError(
-      `settle: ${shown(actualCosts)} is not a list of ${charges.length} costs, one for each charge`,
-    );
-  }
-  return charges.map(({ scoped: { policy } }, i) =>
-    creditsOf(actualCosts[i], policy.limit, `settle: cost of policy "${policy.name}"`),
-  );
+/** The charges that one of the merged ones is made of. */
+function partsOf({ charges, at }: Booking, bucket: number): readonly PreparedCharge[] {
+  return charges.filter((_, i) => at[i] === bucket);
 }
 
-function giveBack(store: AnsweringStore, { merged, answer }: Booking): Awaitable<void> {
+function giveBack(store: AnsweringStore, booking: Booking): Awaitable<void> {
+  const { merged, answer } = booking;
   const unused = merged.map((charge, i) => ({
-    ...charge,
+    ...recounted(charge, partsOf(booking, i)),
     // Granted at once: its moment is past, whatever the clock shows.
     startsAtUs: answer.outcomes[i].startsAtUs ?? 0,
   }));
   return store.giveBack(unused, answer.source);
 }
 
-function adjust(
-  store: AnsweringStore,
-  { charges, merged, at }: Booking,
-  prices: readonly number[],
-): Awaitable<void> {
-  const adjustments = charges.flatMap(({ cost }, i) => {
-    const { bucket, place, configuration, limit } = merged[at[i]];
-    const credits = priceOf(cost, limit) - prices[i];
-    return credits === 0 ? [] : [{ bucket, place, configuration, limit, credits }];
+/**
+ * What the actual costs change, in the numbers of now. One bucket is changed by the sum: returned before the rest is
+ * taken, it would spill over the brim.
+ *
+ * @throws InvalidCostError
+ */
+function adjustmentsOf(booking: Booking, actualCosts: readonly number[]): Adjustment[] {
+  const { charges, merged, at } = booking;
+  if (!Array.isArray(actualCosts) || actualCosts.length !== charges.length) {
+    throw new InvalidCostError(
+      `settle: ${shown(actualCosts)} is not a list of ${charges.length} costs, one for each charge`,
+    );
+  }
+  const sums = merged.map(() => 0);
+  charges.forEach(({ scoped: { policy }, cost }, i) => {
+    const what = `settle: cost of policy "${policy.name}"`;
+    sums[at[i]] += priceOf(cost, policy.limit) - creditsOf(actualCosts[i], policy.limit, what);
   });
-  return adjustments.length === 0 ? undefined : adjusting(store)(adjustments);
+  return merged.flatMap(({ bucket, place, configuration }, i) => {
+    const [{ scoped }] = partsOf(booking, i);
+    const { limit } = scoped.policy;
+    return sums[i] === 0 ? [] : [{ bucket, place, configuration, limit, credits: sums[i] }];
+  });
 }
 
 /** @throws UnsupportedOperationError for a store that cannot */

@@ -170,6 +170,30 @@ describe('acquire', () => {
     });
   });
 
+  it('lets nobody wait past his time behind a head that is blocked, or counts by windows', async () => {
+    const { clock, limiter } = setup();
+    const windows = { rate: 1, per: 10_000, algorithm: 'fixed-window', name: 'windows' } as const;
+    await limiter.block('k', TEN, 5000);
+    await limiter.consume('k', windows);
+    for (const [limit, waitMs] of [
+      [TEN, 5000],
+      [windows, 5000],
+    ] as const) {
+      const calls = [60_000, 100, 4999, 60_000].map((timeoutMs) =>
+        watched(clock, limiter.acquire('k', limit, { timeoutMs })),
+      );
+      await clock.advanceAsync(0);
+      for (const call of [calls[1], calls[2]]) {
+        expect(call).toMatchObject({ atMs: 0, error: { code: 'RATE_LIMIT_WAIT_TOO_LONG' } });
+      }
+      const late = watched(clock, limiter.acquire('k', limit, { timeoutMs: 1 }));
+      await clock.advanceAsync(0);
+      expect(late).toMatchObject({ atMs: 0, error: { retryAfterMs: waitMs } });
+      await clock.advanceAsync(waitMs);
+      expect(calls[0]).toEqual({ atMs: waitMs, waitedMs: waitMs });
+    }
+  });
+
   it('ends with the limiter', async () => {
     const { clock, limiter } = setup();
     const calls = [1, 2, 3].map(() => watched(clock, limiter.acquire('k')));

@@ -155,20 +155,27 @@ export class WaitLines {
         return { ...decision, waitedMs: this.clock.monotonicMs() - joinedMs };
       }
       if (decision.retryAfterMs > leftMs) throw tooLong(head, decision.retryAfterMs);
-      // Short enough, and still refused: the key is blocked until then.
+      // Short enough, and still refused: the key is blocked until then, or nothing is promised for later.
+      line.turn = this.#noSooner(decision.retryAfterMs);
+      this.#refuseHopeless(line);
       await sleep(this.clock, decision.retryAfterMs, signal);
     }
   }
 
-  #known({ decision, delayMs }: Hold): KnownTurn | undefined {
+  #known({ decision, delayMs }: Hold): KnownTurn {
     const limit = limitBehind(decision);
     // Of other algorithms the pace of the turns is not the rate.
-    if (limit?.algorithm !== 'token-bucket') return undefined;
+    if (limit?.algorithm !== 'token-bucket') return this.#noSooner(delayMs);
     return {
       atMs: this.clock.monotonicMs() + delayMs,
       left: delayMs > 0 ? 0 : decision.remaining + 1,
       tokensPerMs: ratePerSecond(limit) / MS_PER_SECOND,
     };
+  }
+
+  /** A head whose turn is in `ms`, and nothing is known of the pace behind it. */
+  #noSooner(ms: number): KnownTurn {
+    return { atMs: this.clock.monotonicMs() + ms, left: Infinity, tokensPerMs: 1 };
   }
 
   /** Those whose turn cannot come in time are told now. */
@@ -180,7 +187,8 @@ export class WaitLines {
       if (i === 0) return true;
       tokens += waiter.charge.cost;
       // A turn is rounded up to whole microseconds; be on the safe side of the float.
-      const soonestMs = turn.atMs + Math.max(0, tokens) / turn.tokensPerMs - 1;
+      const afterMs = tokens > 0 ? Math.max(0, tokens / turn.tokensPerMs - 1) : 0;
+      const soonestMs = turn.atMs + afterMs;
       if (soonestMs <= waiter.joinedMs + waiter.timeoutMs) return true;
       tokens -= waiter.charge.cost;
       waiter.reject(tooLong(waiter, soonestMs - this.clock.monotonicMs()));
