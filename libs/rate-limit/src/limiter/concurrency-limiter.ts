@@ -117,6 +117,11 @@ export class ConcurrencyLimiter {
     }
   }
 
+  /** What is lost from here on is no accident. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Ends the keeping of leases. Functions that still run on slots of a shared store are told to end. */
   close(): void {
     this.#closed = true;

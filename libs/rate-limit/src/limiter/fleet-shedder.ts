@@ -81,7 +81,7 @@ export class FleetShedder {
    * Counts a call, if it may go on.
    *
    * @param countsAnyway also when it may not: a shadow lets it go on
-   * @param lost told if the call is no longer counted before it has ended
+   * @param lost told if the call is no longer counted before it has ended, unless the limiter was closed
    */
   async enter(
     criticality: Criticality,
@@ -102,7 +102,9 @@ export class FleetShedder {
   }
 
   async #ask(limit: ConcurrencyLimit, lost: (reason: Error) => void): Promise<FleetEntry> {
-    const { answer, lease } = await this.limiter.ask(limit, EVERYBODY, lost);
+    const { answer, lease } = await this.limiter.ask(limit, EVERYBODY, (reason) => {
+      if (!this.limiter.isClosed) lost(reason);
+    });
     return { allowed: answer.granted, lease };
   }
 }

@@ -35,6 +35,14 @@ export class PlanTable {
     return [...this.#plans.values()].flatMap((plans) => [...plans.values()]);
   }
 
+  /** The handlers of these plans, with their classes. */
+  get handlers(): (readonly [type: Type, handler: object])[] {
+    this.explore();
+    return [...this.#plans].flatMap(([type, plans]) =>
+      [...plans.keys()].map((handler) => [type, handler] as const),
+    );
+  }
+
   /** The other registration of the module that a class belongs to; `undefined`: none, it is ours. */
   foreignOwner(type: Type): AppModule | undefined {
     return this.#foreign.size === 0 ? undefined : this.#foreign.get(type);

@@ -9,10 +9,16 @@ import {
 } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
 import { InvalidLimitError } from '../core/errors';
+import { recordedCriticality } from './criticality.decorator';
 import { PlanTable } from './plan-table';
 import { Planner } from './planner';
 import { RateLimitErrorFilter } from './rate-limit-error.filter';
-import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS, RATE_LIMIT_STORE } from './rate-limit.constants';
+import {
+  LOAD_SHEDDING_OPTIONS,
+  POLICY_REGISTRY,
+  RATE_LIMIT_OPTIONS,
+  RATE_LIMIT_STORE,
+} from './rate-limit.constants';
 import { RateLimitGuard } from './rate-limit.guard';
 import {
   type ASYNC_OPTIONS_TYPE,
@@ -89,12 +95,25 @@ export class RateLimitModule
       await this.limiter.close();
       throw error;
     }
+    this.#checkCriticality();
     this.#logger.log(`a guarded route without a decorator gets ${this.#undecorated()}`);
   }
 
   /** Closes what was opened here, after the last request. */
   async onApplicationShutdown(): Promise<void> {
     await this.limiter.close();
+  }
+
+  /** Nothing of `LoadSheddingModule` is there to notice that it is missing. */
+  #checkCriticality(): void {
+    if (this.plans.provided(LOAD_SHEDDING_OPTIONS) !== undefined) return;
+    const unheeded = this.plans.handlers.find(
+      ([type, handler]) => recordedCriticality(type, handler) !== undefined,
+    );
+    if (unheeded === undefined) return;
+    this.#logger.warn(
+      `@Criticality stands on ${unheeded[0].name}, but nothing is shed: import LoadSheddingModule.forRoot() as well`,
+    );
   }
 
   #undecorated(): string {

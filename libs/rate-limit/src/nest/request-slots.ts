@@ -69,7 +69,10 @@ export class RequestSlots {
       if ((await skip?.(caller, context)) === true) return;
       const text = call.keys.get(key) ?? (await resolveKey(key, caller, context));
       call.keys.set(key, text);
-      const entry = await this.limiter.enter(limit, text, (lost) => this.errors.report(lost));
+      const entry = await this.limiter.enter(limit, text, (lost) => {
+        // Closing cuts connections; what they held ends with its lease.
+        if (!this.limiter.isClosed) this.errors.report(lost);
+      });
       decision = entry.decision;
       if (entry.lease !== undefined) this.#hold(call, entry.lease, held);
     } catch (error) {

@@ -1,13 +1,14 @@
 // @ConcurrencyLimit over real HTTP on both adapters: a slot is held until nothing of the request runs any more, and
 // given back once.
 import { once } from 'node:events';
-import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { type ClientRequest, get, type IncomingMessage, type Server } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type CanActivate,
   Controller,
   Get,
+  Logger,
   Res,
   Sse,
   StreamableFile,
@@ -28,7 +29,7 @@ import {
 } from 'nest-rate-limit';
 import { Subject } from 'rxjs';
 import { ADAPTERS, type App, buildApp, closeApps, startApp } from '../support/nest-app';
-import { RedisServer } from '../support/redis-server';
+import { RedisServer, sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 
 jest.setTimeout(30_000);
 afterEach(closeApps);
@@ -431,6 +432,27 @@ describe.each(ADAPTERS)('a slot of a request on %s', (_, adapter) => {
       body: { title: 'Temporary Reduced Capacity' },
     });
   });
+});
+
+it('a server that closes cuts its answers; that they lose their slots is no error', async () => {
+  const told = jest.spyOn(Logger.prototype, 'error').mockImplementation();
+  try {
+    const app = await startApp({
+      imports: [RateLimitModule.forRoot({ redis: sharedRedisUrl(), keyPrefix: uniquePrefix() })],
+      controllers: [Slots],
+    });
+    const cut = app.get('/slots/work', MINE).catch(() => 'cut');
+    while (gate.running === 0) await delay(2);
+    const closing = app.nest.close();
+    (app.nest.getHttpServer() as Server).closeAllConnections();
+    await closing;
+    expect(await cut).toBe('cut');
+    gate.open();
+    await delay(20);
+    expect(told).not.toHaveBeenCalled();
+  } finally {
+    told.mockRestore();
+  }
 });
 
 describe('the start refuses', () => {

@@ -1,6 +1,6 @@
 // LoadSheddingModule over real HTTP on both adapters: who is shed, what he is told, and what he is not charged.
 import { setTimeout as delay } from 'node:timers/promises';
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Logger } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import {
   Criticality,
@@ -333,6 +333,23 @@ describe('the start refuses', () => {
       'Wrong.get: @Criticality("urgent") is unknown: use "critical", "default", "sheddable"',
     );
   });
+});
+
+it('@Criticality without LoadSheddingModule: a line in the log says that nothing is shed', async () => {
+  const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+  try {
+    await buildApp({
+      imports: [RateLimitModule.forRoot(), LoadSheddingModule.forRoot()],
+      controllers: [Pay],
+    });
+    expect(warned).not.toHaveBeenCalled();
+    await buildApp({ imports: [RateLimitModule.forRoot()], controllers: [Pay] });
+    expect(warned).toHaveBeenCalledWith(
+      '@Criticality stands on Pay, but nothing is shed: import LoadSheddingModule.forRoot() as well',
+    );
+  } finally {
+    warned.mockRestore();
+  }
 });
 
 it('defaults: the event loop of this process is watched, and a process at rest sheds nothing', async () => {
