@@ -10,6 +10,7 @@ import { type Policy, priceOf, type ScopedPolicy } from './policy';
 /** Beside the decisions, which are plain data. */
 const limits = new WeakMap<Decision, ParsedLimit>();
 const blocks = new WeakSet<Decision>();
+const refused = new WeakSet<Decision>();
 
 /** One charge, with everything about it settled. */
 export interface PreparedCharge {
@@ -137,12 +138,18 @@ export function decision(
   return decided;
 }
 
-/** The same decision about a call that is let pass all the same: somebody else will pay. */
+/** The same decision about a call that is let pass all the same: somebody else will pay, or it is only a shadow. */
 export function letPass(denied: Decision): Decision {
   const passed = { ...denied, allowed: true, retryAfterMs: 0 };
+  refused.add(passed);
   const limit = limits.get(denied);
   if (limit !== undefined) limits.set(passed, limit);
   return passed;
+}
+
+/** True for a denial that was made an allowance: its bucket was not charged. */
+export function wasRefused(made: Decision): boolean {
+  return refused.has(made);
 }
 
 /** True for a denial by a block that was set by hand: waiting for tokens does not help. */

@@ -16,7 +16,7 @@ import type { Awaitable } from '../store/rate-limit-store';
 import type { AnsweringStore } from '../store/resilient-port';
 import { type AcquireOptions, BoundLimiter, checkFunction } from './bound-limiter';
 import { type BudgetHold, type BudgetOptions, spend } from './budget';
-import { bucketCharge, combined, decision, merged, type PreparedCharge } from './charge';
+import { bucketCharge, combined, decision, letPass, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
 import { hold, type Hold } from './hold';
 import type { LimitRef } from './limit-ref';
@@ -344,11 +344,19 @@ export class RateLimiter {
    * Gives back charges that were granted for now and turned out to be none, to whom their decisions came from. Once.
    * What cannot be given back in time stays charged.
    *
-   * @throws StoreConfigurationError
+   * @throws StoreConfigurationError, StoreUnavailableError
    */
   async unspend(charge: PreparedCharge, { source }: Decision): Promise<void> {
+    const { bucket, place, configuration, limit, price, ...rest } = bucketCharge(charge);
+    const { adjust } = this.store;
+    if (source !== 'local' && adjust !== undefined) {
+      // Of a leaky bucket, a place whose moment has come is not given back; what was paid for it is.
+      await adjust([{ bucket, place, configuration, limit, credits: price }]);
+      return;
+    }
     // Its moment is past, whatever the clock shows.
-    await this.store.giveBack([{ ...bucketCharge(charge), startsAtUs: 0 }], source);
+    const grant = { ...rest, bucket, place, configuration, limit, price, startsAtUs: 0 };
+    await this.store.giveBack([grant], source);
   }
 
   /** False for a store that keeps what was granted for a later moment, used or not. */
@@ -372,11 +380,11 @@ export class RateLimiter {
         .map((charge) => this.#decideTogether([charge])),
     ]);
     let [nextEnforced, nextShadow] = [0, 0];
-    const decisions = charges.map(({ scoped }) =>
-      scoped.policy.shadow
-        ? { ...beside[nextShadow++].decisions[0], allowed: true, retryAfterMs: 0 }
-        : (together as CombinedDecision).decisions[nextEnforced++],
-    );
+    const decisions = charges.map(({ scoped }) => {
+      if (!scoped.policy.shadow) return (together as CombinedDecision).decisions[nextEnforced++];
+      const [shadow] = beside[nextShadow++].decisions;
+      return shadow.allowed ? shadow : letPass(shadow);
+    });
     return together === undefined
       ? { allowed: true, decisions, binding: decisions.reduce(strictest) }
       : { ...together, decisions };

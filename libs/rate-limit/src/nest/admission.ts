@@ -13,6 +13,8 @@ export interface Admission {
   readonly allowed: boolean;
   /** Of the enforced charges, in order. */
   readonly decisions: readonly { readonly charge: CallCharge; readonly decision: Decision }[];
+  /** Of those that only shadow: what was decided of each beside. */
+  readonly beside: Admission['decisions'];
   /** The charge that was refused and is to be paid by a job instead. */
   readonly deferred: CallCharge | undefined;
 }
@@ -34,9 +36,12 @@ export class Admissions {
    */
   async admit(charges: readonly CallCharge[], interruption: Interruption): Promise<Admission> {
     const enforced = charges.filter(({ scoped }) => !scoped.policy.shadow);
-    if (enforced.length < charges.length) {
-      await this.limiter.decide(charges.filter(({ scoped }) => scoped.policy.shadow));
-    }
+    const shadows = charges.filter(({ scoped }) => scoped.policy.shadow);
+    const shadowed = shadows.length > 0 ? await this.limiter.decide(shadows) : undefined;
+    const beside = (shadowed?.decisions ?? []).map((decision, i) => ({
+      charge: shadows[i],
+      decision,
+    }));
     const decisions = new Map<CallCharge, Decision>();
     let open = enforced;
     let deferred: CallCharge | undefined;
@@ -47,6 +52,7 @@ export class Admissions {
         const decision = decisions.get(charge);
         return decision === undefined ? [] : [{ charge, decision }];
       }),
+      beside,
       deferred,
     });
     try {

@@ -5,7 +5,7 @@ import { InvalidLimitError, UnsupportedOperationError } from '../core/errors';
 import { shown } from '../core/limit';
 import { type MaybePromise, whenThere } from '../http/maybe-promise';
 import { headerWriter, type HeaderWriter } from '../http/rate-limit-headers';
-import { limitBehind } from '../limiter/charge';
+import { limitBehind, wasRefused } from '../limiter/charge';
 import type { PolicyRegistry } from '../limiter/policy-registry';
 import { type Admission, Admissions, rejectsOnly } from './admission';
 import { type Call, type CallCharge, CallCharges } from './call-charges';
@@ -187,10 +187,13 @@ export class RequestLimiter {
     if (charges.length === 0) return true;
     if (rejectsOnly(charges)) {
       return whenThere(this.limiter.decide(charges), ({ allowed, decisions }) => {
-        const enforced = charges.flatMap((charge, i) =>
-          charge.scoped.policy.shadow ? [] : [{ charge, decision: decisions[i] }],
-        );
-        return this.#answer(call, record, { allowed, decisions: enforced, deferred: undefined });
+        const decided = charges.map((charge, i) => ({ charge, decision: decisions[i] }));
+        return this.#answer(call, record, {
+          allowed,
+          decisions: decided.filter(({ charge }) => !charge.scoped.policy.shadow),
+          beside: decided.filter(({ charge }) => charge.scoped.policy.shadow),
+          deferred: undefined,
+        });
       });
     }
     const { res } = call.caller;
@@ -239,9 +242,10 @@ export class RequestLimiter {
   }
 
   /** Charges that depend on how the call ends are given back when it ended otherwise. */
-  #watchOutcome(response: unknown, { decisions, deferred }: Admission): void {
-    const open = decisions.filter(
-      ({ charge }) => charge.variant.chargesOutcome !== undefined && charge !== deferred,
+  #watchOutcome(response: unknown, { decisions, beside }: Admission): void {
+    const open = [...decisions, ...beside].filter(
+      ({ charge, decision }) =>
+        charge.variant.chargesOutcome !== undefined && !wasRefused(decision),
     );
     if (open.length === 0) return;
     onAnswered(response, (outcome) => {
