@@ -1,4 +1,5 @@
 // Knows when nothing of a request runs any more: its answer is out or its client gone, and its handler has ended.
+import { onAnswered } from './transports/http-caller';
 
 /** Told of the end of a call: `ended` once; `abandoned` before it when the answer ends while the handler still works. */
 export interface CallListener {
@@ -6,29 +7,15 @@ export interface CallListener {
   abandoned(): void;
 }
 
-/** Node's response. */
-interface Ending {
-  readonly destroyed?: boolean;
-  readonly closed?: boolean;
-  readonly writableFinished?: boolean;
-  once(event: 'close' | 'finish', listener: () => void): unknown;
-}
-
 /** One request, from its first guard on. */
 export class CallInFlight {
   readonly #listeners = new Set<CallListener>();
   readonly #taken = new Set<object>();
   #running = 0;
-  #isAnswered: boolean;
+  #isAnswered = false;
 
   constructor(response: unknown) {
-    // Fastify: Node's response is inside.
-    const raw = ((response as { raw?: Ending }).raw ?? response) as Ending;
-    this.#isAnswered = [raw.destroyed, raw.closed, raw.writableFinished].includes(true);
-    if (this.#isAnswered) return;
-    // A response that is only simulated may say one of them alone.
-    raw.once('finish', () => this.#answered());
-    raw.once('close', () => this.#answered());
+    onAnswered(response, () => this.#answered());
   }
 
   /** True for the first who asks for `what`: however many guards and interceptors see a request, one takes care. */
@@ -61,7 +48,6 @@ export class CallInFlight {
   }
 
   #answered(): void {
-    if (this.#isAnswered) return;
     this.#isAnswered = true;
     if (this.#running > 0) for (const listener of this.#listeners) listener.abandoned();
     this.#tellEnd();
