@@ -28,6 +28,13 @@ export interface Limit {
    * @default 'default'
    */
   name?: string;
+  /**
+   * For `acquire`, and nowhere else: the ms in which a downstream that was left alone is brought to the full rate, from a
+   * third of it (`core/warm-up.ts`). Each process warms up by itself; the limit itself holds over all of them. More than
+   * 0, at most a day.
+   * @default no warm-up
+   */
+  warmUpMs?: number;
 }
 
 /**
@@ -229,6 +236,11 @@ export function parseLimit(limit: Limit, place: string): ParsedLimit {
   if (typeof limit !== 'object' || limit === null) {
     throw new InvalidLimitError(
       `${place}: ${shown(limit)} is not a limit: give { rate, capacity }`,
+    );
+  }
+  if (limit.warmUpMs !== undefined) {
+    throw new InvalidLimitError(
+      `${place}: warmUpMs ${shown(limit.warmUpMs)} is for acquire alone: leave it out here`,
     );
   }
   const rate = positive(limit.rate, place, 'rate', MIN_RATE, MAX_RATE);

@@ -64,6 +64,7 @@ export interface BucketInfo {
 }
 
 const DEFAULT_WAIT_MS = 60_000;
+const LONGEST_WARM_UP_MS = 86_400_000;
 /** Times beyond this are not counted: 100 years. */
 const MOST_WAIT_MS = 100 * 365.25 * 86_400_000;
 
@@ -122,12 +123,13 @@ export class RateLimiter {
    */
   async acquire(key: string, limit?: LimitRef, options: AcquireOptions = {}): Promise<Acquired> {
     const { cost, timeoutMs = DEFAULT_WAIT_MS, signal } = options;
-    const charge = this.#prepared({ key, limit, cost });
+    const { numbers, warmUpMs } = warmUpOf(limit);
+    const charge = this.#prepared({ key, limit: numbers, cost });
     checkWait(timeoutMs, 'acquire: timeoutMs');
     checkSignal(signal, 'acquire');
     // What is wrong with the cost is found before it has waited for anybody.
     bucketCharge(charge);
-    return this.#lines.wait(charge, timeoutMs, signal);
+    return this.#lines.wait(charge, timeoutMs, signal, warmUpMs);
   }
 
   /**
@@ -195,7 +197,7 @@ export class RateLimiter {
   /** The same calls for one policy and one key: what a client of somebody else's API works with. */
   for(policy?: LimitRef, key = 'all'): BoundLimiter {
     this.#check(key);
-    this.registry.resolve(policy);
+    this.registry.resolve(warmUpOf(policy).numbers);
     return new BoundLimiter(this, key, policy);
   }
 
@@ -470,6 +472,21 @@ export class RateLimiter {
   #checkOpen(): void {
     if (this.#closed) throw new LimiterClosedError('the rate limiter is closed');
   }
+}
+
+/** The warm-up of a limit, apart from its numbers. @throws InvalidLimitError */
+function warmUpOf(limit: LimitRef | undefined): { numbers?: LimitRef; warmUpMs?: number } {
+  if (typeof limit !== 'object' || limit === null || !('warmUpMs' in limit)) {
+    return { numbers: limit };
+  }
+  const { warmUpMs, ...numbers } = limit;
+  if (warmUpMs === undefined) return { numbers };
+  if (typeof warmUpMs === 'number' && warmUpMs > 0 && warmUpMs <= LONGEST_WARM_UP_MS) {
+    return { numbers, warmUpMs };
+  }
+  throw new InvalidLimitError(
+    `limit: warmUpMs ${shown(warmUpMs)} is not a number of ms above 0, at most a day`,
+  );
 }
 
 /** @throws UnsupportedOperationError when nothing can be reserved for a later moment */

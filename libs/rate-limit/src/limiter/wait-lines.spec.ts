@@ -263,3 +263,70 @@ describe('for(policy, key)', () => {
     expect(() => limiter.for(TEN, '')).toThrow('key "" is empty');
   });
 });
+
+describe('a warm-up', () => {
+  // 100 ms warm, 300 ms cold, 20 stored permits between the two: Guava's SmoothWarmingUp with 4 s.
+  const COLD = { rate: 10, capacity: 20, warmUpMs: 4000 };
+
+  async function starts(clock: FakeClock, limiter: RateLimiter, calls: number): Promise<number[]> {
+    const from = clock.monotonicMs();
+    const atMs: number[] = [];
+    for (let i = 0; i < calls; i++) {
+      void limiter.acquire('k', COLD).then(() => atMs.push(clock.monotonicMs() - from));
+    }
+    await clock.advanceAsync(20_000);
+    return atMs;
+  }
+
+  const gaps = (atMs: number[]) => atMs.slice(1).map((ms, i) => Math.round(ms - atMs[i]));
+
+  it('begins at a third of the rate and is at the full rate after warmUpMs', async () => {
+    const { clock, limiter } = setup();
+    const atMs = await starts(clock, limiter, 26);
+    expect(gaps(atMs)).toEqual([
+      ...Array.from({ length: 20 }, (_, i) => 295 - 10 * i),
+      ...Array.from({ length: 5 }, () => 100),
+    ]);
+    expect(Math.round(atMs[20])).toBe(4000);
+  });
+
+  it('is cold again after warmUpMs of silence, and half so after half of it', async () => {
+    const { clock, limiter } = setup();
+    await starts(clock, limiter, 60);
+    // 26 s later than the last start: cold.
+    expect(gaps(await starts(clock, limiter, 3))).toEqual([295, 285]);
+  });
+
+  it('refuses what cannot start in time, and charges nothing for it', async () => {
+    const { clock, limiter, take } = setup();
+    void limiter.acquire('k', COLD);
+    await clock.advanceAsync(0);
+    await expect(limiter.acquire('k', COLD, { timeoutMs: 290 })).rejects.toMatchObject({
+      code: 'RATE_LIMIT_WAIT_TOO_LONG',
+    });
+    expect(take).toHaveBeenCalledTimes(1);
+    const controller = new AbortController();
+    const aborted = watched(clock, limiter.acquire('k', COLD, { signal: controller.signal }));
+    await clock.advanceAsync(100);
+    controller.abort(new Error('gone'));
+    await clock.advanceAsync(0);
+    expect(aborted.error).toEqual(new Error('gone'));
+    expect(take).toHaveBeenCalledTimes(1);
+  });
+
+  it('is for acquire alone', async () => {
+    const { limiter } = setup();
+    const message = 'warmUpMs 4000 is for acquire alone';
+    await expect(limiter.consume('k', COLD)).rejects.toThrow(message);
+    await expect(limiter.reserve('k', COLD)).rejects.toThrow(message);
+    await expect(limiter.for(COLD).consume()).rejects.toThrow(message);
+    await expect(limiter.for(COLD).run(() => 'ran')).resolves.toBe('ran');
+    expect(() => new PolicyRegistry({ limit: COLD }, bucketNamer('rl'))).toThrow(message);
+  });
+
+  it.each([0, -1, NaN, 86_400_001, '5', null])('of %p ms is refused', async (warmUpMs) => {
+    const { limiter } = setup();
+    const call = limiter.acquire('k', { rate: 1, warmUpMs: warmUpMs as number });
+    await expect(call).rejects.toThrow('limit: warmUpMs');
+  });
+});

@@ -2,6 +2,7 @@
 // line asks the store; the others cost nothing meanwhile.
 import type { Scheduler } from '../core/clock';
 import type { Decision } from '../core/decision';
+import { WarmUp } from '../core/warm-up';
 import { LimiterClosedError, TooManyWaitersError, WaitTooLongError } from '../core/errors';
 import { ratePerSecond } from '../core/limit';
 import { MS_PER_SECOND } from '../core/duration';
@@ -18,9 +19,11 @@ export interface Acquired extends Decision {
 
 /** Callers of this process that wait at once, over all keys. */
 const MOST_WAITERS = 10_000;
+const MOST_WARM_UPS = 10_000;
 
 interface Waiter {
   readonly charge: PreparedCharge;
+  readonly warmUpMs: number | undefined;
   readonly joinedMs: number;
   readonly timeoutMs: number;
   /** Ends its wait early: its caller's signal, and the closing of the limiter. */
@@ -48,6 +51,8 @@ export type TakeHold = (charge: PreparedCharge, maxWaitMs: number) => Hold | Pro
 /** The lines of a limiter. */
 export class WaitLines {
   readonly #lines = new Map<string, Line>();
+  /** How warm this process' calls have made what is behind them, by bucket; the longest unused goes first. */
+  readonly #warmUps = new Map<string, WarmUp>();
   #waiting = 0;
 
   constructor(
@@ -56,7 +61,12 @@ export class WaitLines {
   ) {}
 
   /** Joins the line of the charge's bucket. See `RateLimiter.acquire`. */
-  wait(charge: PreparedCharge, timeoutMs: number, signal?: AbortSignal): Promise<Acquired> {
+  wait(
+    charge: PreparedCharge,
+    timeoutMs: number,
+    signal?: AbortSignal,
+    warmUpMs?: number,
+  ): Promise<Acquired> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.#waiting >= MOST_WAITERS) {
       return Promise.reject(
@@ -76,6 +86,7 @@ export class WaitLines {
       };
       this.#join(bucket, {
         charge,
+        warmUpMs,
         joinedMs: this.clock.monotonicMs(),
         timeoutMs,
         ends,
@@ -123,7 +134,10 @@ export class WaitLines {
     while (line.waiters.length > 0) {
       const [head] = line.waiters;
       try {
+        const warmUp = this.#warmUpOf(bucket, head);
+        if (warmUp !== undefined) await this.#warmEnough(warmUp, head, line);
         head.resolve(await this.#turnOf(head, line));
+        warmUp?.start(head.charge.cost, this.clock.monotonicMs());
       } catch (error) {
         head.reject(error);
       }
@@ -131,6 +145,33 @@ export class WaitLines {
       line.waiters.shift();
     }
     this.#lines.delete(bucket);
+  }
+
+  #warmUpOf(bucket: string, { charge, warmUpMs }: Waiter): WarmUp | undefined {
+    if (warmUpMs === undefined) return undefined;
+    const rate = ratePerSecond(charge.scoped.policy.limit);
+    const known = this.#warmUps.get(bucket);
+    this.#warmUps.delete(bucket);
+    const warmUp =
+      known?.ratePerSecond === rate && known.warmUpMs === warmUpMs
+        ? known
+        : new WarmUp(rate, warmUpMs, this.clock.monotonicMs());
+    this.#warmUps.set(bucket, warmUp);
+    if (this.#warmUps.size > MOST_WARM_UPS) {
+      this.#warmUps.delete(this.#warmUps.keys().next().value as string);
+    }
+    return warmUp;
+  }
+
+  /** Sleeps until what is behind can take the head's call; nothing was taken for it yet. */
+  async #warmEnough(warmUp: WarmUp, head: Waiter, line: Line): Promise<void> {
+    const nowMs = this.clock.monotonicMs();
+    const waitMs = warmUp.waitMs(nowMs);
+    if (waitMs === 0) return;
+    if (nowMs + waitMs > head.joinedMs + head.timeoutMs) throw tooLong(head, waitMs);
+    line.turn = this.#noSooner(waitMs);
+    this.#refuseHopeless(line);
+    await sleep(this.clock, waitMs, head.ends.signal);
   }
 
   /** Asks for the head's turn and sleeps until then. */
