@@ -3,6 +3,7 @@ import { InvalidLimitError } from '../core/errors';
 import { shown, type Limit } from '../core/limit';
 import { headerWriter } from '../http/rate-limit-headers';
 import { checkBehaviour } from '../limiter/policy';
+import { checkRedisAddress } from '../store/redis-address';
 import { isRedisLike } from '../store/redis-like';
 import { checkFunction, checkKeys, checkLimitOptions, LIMIT_KEYS } from './limit-options';
 import { UnsupportedOperationError } from '../core/errors';
@@ -33,7 +34,6 @@ const KNOWN_KEYS = [
 ];
 const STORE_METHODS = ['take', 'peek', 'reset'];
 const MOST_TIMEOUT_MS = 60_000;
-const REDIS_URL = /^(rediss?:\/\/|\/)/i;
 
 /**
  * The options, checked as far as they can be by themselves. Numbers are parsed by the registry.
@@ -76,15 +76,8 @@ function checkStore({ store, redis }: RateLimitModuleOptions): void {
     if (store !== undefined) {
       throw new InvalidLimitError(`${PLACE}: redis and store are both given: give one of them`);
     }
-    if (typeof redis === 'string' ? !REDIS_URL.test(redis) : !isObject(redis)) {
-      // A URL may hold a password.
-      const value = typeof redis === 'string' ? shown(redis.replace(/^.*@/, '…@')) : shown(redis);
-      throw new InvalidLimitError(
-        `${PLACE}: redis ${value} is neither a URL (redis://host:port), nor ioredis options, nor a client`,
-      );
-    }
+    if (!isRedisLike(redis)) checkRedisAddress(redis, `${PLACE}: redis`);
   }
-  if (isObject(redis) && !isRedisLike(redis)) checkRedisOptions(redis);
   if (store === undefined) return;
   const methods = store as unknown as Record<string, unknown> | null;
   const missing = isObject(methods)
@@ -100,27 +93,6 @@ function checkStore({ store, redis }: RateLimitModuleOptions): void {
       `${PLACE}: store.source ${shown(store.source)} is neither "shared" nor "memory"`,
     );
   }
-}
-
-/** What ioredis would only find out by trying to connect, again and again. */
-function checkRedisOptions({ port, db, host }: { port?: unknown; db?: unknown; host?: unknown }) {
-  if (host !== undefined && (typeof host !== 'string' || host === '')) {
-    throw new InvalidLimitError(`${PLACE}: redis.host ${shown(host)} is not a name or an address`);
-  }
-  if (port !== undefined && !isWhole(port, 1, 65_535)) {
-    throw new InvalidLimitError(
-      `${PLACE}: redis.port ${shown(port)} is not a whole number from 1 to 65535`,
-    );
-  }
-  if (db !== undefined && !isWhole(db, 0, Number.MAX_SAFE_INTEGER)) {
-    throw new InvalidLimitError(`${PLACE}: redis.db ${shown(db)} is not a whole number from 0 on`);
-  }
-}
-
-/** As ioredis reads it: settings may come from the environment as text. */
-function isWhole(value: unknown, least: number, most: number): boolean {
-  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  return Number.isInteger(number) && (number as number) >= least && (number as number) <= most;
 }
 
 function checkHashKeys(hashKeys: unknown): void {

@@ -1,9 +1,9 @@
 // The Redis connections of a queue, all opened here and closed here. A client that was handed in is only copied.
 import type { ConnectionOptions } from 'bullmq';
-import { InvalidLimitError, StoreConfigurationError } from '../core/errors';
-import { shown } from '../core/limit';
+import { StoreConfigurationError } from '../core/errors';
+import { checkRedisAddress } from '../store/redis-address';
 import type { RedisConnectionOptions, RedisLike } from '../store/redis-like';
-import { NEVER_WAITS, newIoRedis } from '../store/redis/redis-client';
+import { isNobodyThere, NEVER_WAITS, newIoRedis } from '../store/redis/redis-client';
 import type { QueueRedis, QueueSubscriber } from './queue-redis';
 
 /** A client that can be copied: `Redis` or `Cluster` of ioredis. */
@@ -43,10 +43,8 @@ export class Connections {
 
   /** @throws InvalidLimitError for something that is neither an address nor a client of ioredis */
   constructor(source: ConnectionSource, place: string) {
-    if (typeof source !== 'string' && (typeof source !== 'object' || source === null)) {
-      throw new InvalidLimitError(
-        `${place}: connection ${shown(source)} is no URL, no options and no client of ioredis`,
-      );
+    if (typeof (source as Partial<Duplicable> | null)?.duplicate !== 'function') {
+      checkRedisAddress(source, `${place}: connection`);
     }
     this.#source = source;
     this.#place = place;
@@ -65,10 +63,17 @@ export class Connections {
     redis: QueueRedis;
     connected: Promise<void>;
     trouble: () => Error | undefined;
+    /** Resolves when an attempt to connect met no server. */
+    nobodyThere: Promise<void>;
   } {
     const connection = this.#open(FOR_COMMANDS);
     let trouble: Error | undefined;
-    connection.on('error', (error) => (trouble = error as Error));
+    const nobodyThere = new Promise<void>((resolve) => {
+      connection.on('error', (error) => {
+        trouble = error as Error;
+        if (isNobodyThere(error)) resolve();
+      });
+    });
     const redis = connection as QueueRedis & Connection;
     const connected = new Promise<void>((resolve) => {
       if (connection.status === 'ready') resolve();
@@ -79,7 +84,7 @@ export class Connections {
     }).then(() => this.#checkedServer(redis));
     // Whoever waits for it is told.
     connected.catch(() => undefined);
-    return { redis, connected, trouble: () => trouble };
+    return { redis, connected, trouble: () => trouble, nobodyThere };
   }
 
   forWorker(): ConnectionOptions {

@@ -90,7 +90,7 @@ export function openQueue(
   };
   const connections = new Connections(around.connection, place);
   if (connections.isCluster) checkForCluster(options, place);
-  const { redis, connected, trouble } = connections.commands();
+  const { redis, connected, trouble, nobodyThere } = connections.commands();
   const names = new QueueNames(around.keyPrefix, options.name);
   const pacing = new Pacing(redis, names);
   const lanes = new Lanes({
@@ -203,7 +203,7 @@ export function openQueue(
       });
       working = { pacer, worker };
       // Not an outage yet: the connection is on its way. Without Redis the pacer tries until it is there.
-      await Promise.race([connected, patience()]);
+      await Promise.race([connected, nobodyThere, patience()]);
       await endsWithin(pacer.start(connected), around.timeoutMs);
       reconciler.start(() => pacer.leads);
     },

@@ -12,6 +12,8 @@ import {
   type RateLimitModuleOptions,
   StoreConfigurationError,
 } from 'nest-rate-limit';
+import { Connections } from '../../src/queue/connections';
+import { openRedis } from '../../src/store/redis/redis-client';
 import { ADAPTERS, closeApps, startApp, times } from '../support/nest-app';
 import { RedisServer, uniquePrefix } from '../support/redis-server';
 
@@ -178,6 +180,21 @@ describe('connections', () => {
 });
 
 describe('a Redis that is not there at the start', () => {
+  it('is not waited for when nobody listens there', async () => {
+    const gone = await RedisServer.start();
+    await gone.kill();
+    const client = openRedis(gone.url);
+    const queue = new Connections(gone.url, 'queue mails');
+    // Neither has a deadline that this test would live to see.
+    expect(await client.connected(60_000)).toMatchObject({
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+    await queue.commands().nobodyThere;
+    queue.close();
+    await client.close();
+    await gone.stop();
+  });
+
   it('does not stop it; limits are local meanwhile, and shared soon after it came', async () => {
     const late = await RedisServer.start();
     await late.kill();

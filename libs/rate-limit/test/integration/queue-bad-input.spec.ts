@@ -3,7 +3,7 @@
 import { Injectable } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { RateLimitModule } from '../../src';
-import { InjectRateLimitedQueue } from '../../src/queue';
+import { InjectRateLimitedQueue, RateLimitQueueModule } from '../../src/queue';
 import type { SubmitOptions } from '../../src/queue/rate-limited-queue';
 import { buildApp, closeApps } from '../support/nest-app';
 import { LocalQueue } from '../support/queue-local';
@@ -126,6 +126,19 @@ describe('submit refuses', () => {
 });
 
 describe('the start refuses', () => {
+  it.each([
+    [{ port: 'x' }, 'queue mails: connection.port "x" is not a whole number from 1 to 65535'],
+    [{ db: -1 }, 'queue mails: connection.db -1 is not'],
+    ['http://h', 'queue mails: connection "http://h" is neither a URL'],
+    [7, 'queue mails: connection 7 is neither a URL'],
+  ])('the connection %p', async (connection, message) => {
+    const queue = { name: 'mails', rate: 1, connection: connection as never };
+    const start = buildApp({
+      imports: [RateLimitModule.forRoot({}), RateLimitQueueModule.register(queue)],
+    });
+    await expect(start).rejects.toThrow(message);
+  });
+
   it('a queue that nobody registered, by its name', async () => {
     @Injectable()
     class Sender {

@@ -86,6 +86,10 @@ describe('OwnRedis', () => {
     const trying = away.redis.connected(1);
     away.client.emit('error', new Error('connect ECONNREFUSED'));
     expect(await trying).toMatchObject({ message: 'connect ECONNREFUSED' });
+    const nobody = own();
+    const knocking = nobody.redis.connected(60_000);
+    nobody.client.emit('error', Object.assign(new Error(''), { code: 'ECONNREFUSED' }));
+    expect(await knocking).toEqual(new Error('ECONNREFUSED'));
   });
 
   it('ends once: politely when connected, at once when not', async () => {

@@ -119,7 +119,10 @@ export class OwnRedis implements RedisLike {
     return this.#refused() ?? this.#client.del(key);
   }
 
-  /** Waits for the connection, at most `ms`. Returns what went wrong instead of throwing it. */
+  /**
+   * Waits for the connection, at most `ms`, and no longer than until it is refused. Returns what went wrong instead of
+   * throwing it.
+   */
   async connected(ms: number): Promise<Error | undefined> {
     if (this.#client.status === 'ready') return this.#refusal;
     let last: Error | undefined;
@@ -132,7 +135,7 @@ export class OwnRedis implements RedisLike {
       this.#client.on('ready', finish);
       this.#client.on('error', (error) => {
         last = new Error(messageOf(error), { cause: error });
-        if (this.#refusal !== undefined) finish();
+        if (this.#refusal !== undefined || isNobodyThere(error)) finish();
       });
     });
     if (this.#refusal !== undefined) return this.#refusal;
@@ -173,6 +176,11 @@ export class OwnRedis implements RedisLike {
       new StoreUnavailableError(`Redis is out: no connection${reason}`, { cause: this.#trouble }),
     );
   }
+}
+
+/** True when the machine answered, and no server listens there: waiting for an answer is in vain. */
+export function isNobodyThere(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === 'ECONNREFUSED';
 }
 
 /** Of several failed attempts at once (one an address) Node gives no text, only a code. */
