@@ -10,10 +10,12 @@ import {
   type ModuleMetadata,
   Post,
   Res,
+  Sse,
   type Type,
   UseGuards,
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { of } from 'rxjs';
 import {
   type Decision,
   MemoryStore,
@@ -90,6 +92,38 @@ describe.each(ADAPTERS)('answers on %s', (_, adapter) => {
       'x-ratelimit-reset': '1',
     });
   });
+
+  it.each(['/raw', '/events'])(
+    '%s, answered past the framework, carries them too',
+    async (path) => {
+      interface Raw {
+        end(text: string): void;
+      }
+      @Controller()
+      class PastTheFramework {
+        @Get('raw')
+        @RateLimit(200, 400)
+        write(@Res() response: Raw & { raw?: Raw }) {
+          (response.raw ?? response).end('ok');
+        }
+        @Sse('events')
+        @RateLimit(200, 400)
+        events() {
+          return of({ data: 'ok' });
+        }
+      }
+      const app = await start([PastTheFramework]);
+      const answer = await app.get(path);
+      expect(answer.body).toContain('ok');
+      expect(limitHeaders(answer)).toEqual({
+        'ratelimit-policy': '"default";q=400;w=2',
+        ratelimit: '"default";r=399;t=1',
+        'x-ratelimit-limit': '400',
+        'x-ratelimit-remaining': '399',
+        'x-ratelimit-reset': '1',
+      });
+    },
+  );
 
   it('a denial: 429, Retry-After, a problem body that says the same, never cached', async () => {
     const app = await start([Routes]);

@@ -59,7 +59,8 @@ export class HttpCaller implements Caller {
 
 interface HttpResponse {
   headersSent?: boolean;
-  raw?: { headersSent: boolean };
+  /** Fastify: Node's response. */
+  raw?: { headersSent: boolean; setHeader(name: string, value: string): unknown };
   header(name: string, value: string): unknown;
 }
 
@@ -111,5 +112,9 @@ export function setHeaders(
 ): void {
   const target = response as HttpResponse;
   if (target.headersSent ?? target.raw?.headersSent) return;
-  for (const [name, value] of headers) target.header(name, value);
+  for (const [name, value] of headers) {
+    target.header(name, value);
+    // Fastify keeps headers to itself until it answers: a handler that answers on Node's response sends only those there.
+    target.raw?.setHeader(name, value);
+  }
 }
