@@ -20,11 +20,19 @@ export interface PreparedCharge {
   readonly cost: number;
 }
 
-/** @throws InvalidCostError unless the cost is a positive finite number */
-export function checkCost(cost: unknown, { name }: Policy): asserts cost is number {
+/**
+ * @param place where the cost comes from, if that is known: in front of the message
+ * @throws InvalidCostError unless the cost is a positive finite number
+ */
+export function checkCost(
+  cost: unknown,
+  { name }: Policy,
+  place?: () => string,
+): asserts cost is number {
   if (typeof cost === 'number' && cost > 0 && cost < Infinity) return;
+  const where = place === undefined ? '' : `${place()}: `;
   throw new InvalidCostError(
-    `cost ${shown(cost)} of policy "${name}" is not a positive finite number`,
+    `${where}cost ${shown(cost)} of policy "${name}" is not a positive finite number`,
   );
 }
 

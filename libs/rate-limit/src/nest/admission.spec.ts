@@ -40,9 +40,8 @@ function setUp() {
     limit: Limit,
     onLimit: 'reject' | 'wait' | DeferTo = 'reject',
     maxWaitMs = 0,
-    mode?: 'shadow',
   ): CallCharge => {
-    const scoped = registry.inline({ ...limit, name }, { mode }, 'test', 'app');
+    const scoped = registry.inline({ ...limit, name }, {}, 'test', 'app');
     const variant = { scoped, onLimit, maxWaitMs } as CallCharge['variant'];
     return { scoped, key: 'ann', cost: 1, variant };
   };
@@ -168,15 +167,5 @@ describe('Admissions', () => {
     await admit(w, d);
     expect(await admit(w, d)).toMatchObject({ allowed: true, deferred: d });
     expect(waits).toEqual([1000]);
-  });
-
-  it('a shadow neither waits nor defers', async () => {
-    const { admit, charge, waits, told } = setUp();
-    const shadow = charge('s', one, 'wait', 1000, 'shadow');
-    await admit(shadow);
-    const admission = await admit(shadow, charge('d', five, toQueue));
-    expect(admission).toMatchObject({ allowed: true, deferred: undefined });
-    expect(admission.decisions).toHaveLength(1);
-    expect([waits, told]).toEqual([[], ['s allowed', 's denied', 'd allowed']]);
   });
 });

@@ -11,10 +11,8 @@ import type { Interruption, Waiters } from './waiters';
 /** What was decided of a call. */
 export interface Admission {
   readonly allowed: boolean;
-  /** Of the enforced charges, in order. */
+  /** Of the charges, in order. */
   readonly decisions: readonly { readonly charge: CallCharge; readonly decision: Decision }[];
-  /** Of those that only shadow: what was decided of each beside. */
-  readonly beside: Admission['decisions'];
   /** The charge that was refused and is to be paid by a job instead. */
   readonly deferred: CallCharge | undefined;
 }
@@ -22,12 +20,12 @@ export interface Admission {
 /** Decides calls some of whose limits wait or defer. */
 export class Admissions {
   constructor(
-    private readonly limiter: Pick<RateLimiter, 'ask' | 'decide' | 'hold' | 'tell'>,
+    private readonly limiter: Pick<RateLimiter, 'ask' | 'hold' | 'tell'>,
     private readonly waiters: Pick<Waiters, 'checkRoom' | 'wait'>,
   ) {}
 
   /**
-   * Charges all limits together. When only limits that wait or defer refuse, those are set aside, one
+   * Charges all limits together; none of them shadows. When only limits that wait or defer refuse, those are set aside, one
    * by one, and the others are charged together without them: a limit that waits is charged for a
    * later moment, which is slept out before the others are asked; one that defers is not charged here.
    * A later refusal gives back what was charged for a later moment.
@@ -35,24 +33,16 @@ export class Admissions {
    * @throws TooManyWaitersError, LimiterClosedError; what `interruption` ends a wait with
    */
   async admit(charges: readonly CallCharge[], interruption: Interruption): Promise<Admission> {
-    const enforced = charges.filter(({ scoped }) => !scoped.policy.shadow);
-    const shadows = charges.filter(({ scoped }) => scoped.policy.shadow);
-    const shadowed = shadows.length > 0 ? await this.limiter.decide(shadows) : undefined;
-    const beside = (shadowed?.decisions ?? []).map((decision, i) => ({
-      charge: shadows[i],
-      decision,
-    }));
     const decisions = new Map<CallCharge, Decision>();
-    let open = enforced;
+    let open = charges;
     let deferred: CallCharge | undefined;
     let held: Hold | undefined;
     const answer = (allowed: boolean): Admission => ({
       allowed,
-      decisions: enforced.flatMap((charge) => {
+      decisions: charges.flatMap((charge) => {
         const decision = decisions.get(charge);
         return decision === undefined ? [] : [{ charge, decision }];
       }),
-      beside,
       deferred,
     });
     try {

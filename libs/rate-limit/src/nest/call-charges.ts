@@ -9,6 +9,7 @@ import { checkCost, type PreparedCharge } from '../limiter/charge';
 import { priceOf } from '../limiter/policy';
 import type { TierTable } from '../limiter/tiers';
 import { inTurn } from './in-turn';
+import { variantsOf } from './on-limit';
 import { type PlannedLimit, type PlannedVariant, variantFor } from './plan';
 import type { KeyResolver, RateLimitModuleOptions } from './rate-limit.options';
 
@@ -37,6 +38,11 @@ export class CallCharges {
 
   /** The charges of a call; those of limits that are skipped for it are left out. */
   of(call: Call): MaybePromise<CallCharge[]> {
+    if (!call.limits.every(onlyShadows)) return this.#of(call);
+    return this.#unseen([], () => this.#of(call));
+  }
+
+  #of(call: Call): MaybePromise<CallCharge[]> {
     const skipped = this.options.skip?.(call.caller, call.context) ?? false;
     return whenThere(skipped, (skip) => (skip ? [] : this.#charges(call)));
   }
@@ -62,14 +68,18 @@ export class CallCharges {
 
   #charge(call: Call, variant: PlannedVariant): MaybePromise<CallCharge | undefined> {
     if (!variant.scoped.policy.shadow) return this.#asked(call, variant);
-    // A shadow changes no answer, whatever the functions beside it do.
+    return this.#unseen(undefined, () => this.#asked(call, variant));
+  }
+
+  /** A shadow changes no answer, whatever the functions beside it do. */
+  #unseen<T>(otherwise: T, ask: () => MaybePromise<T>): MaybePromise<T> {
     const unseen = (error: unknown) => {
       if (!MissingKeyError.is(error)) this.report(error);
-      return undefined;
+      return otherwise;
     };
     try {
-      const charge = this.#asked(call, variant);
-      return charge instanceof Promise ? charge.catch(unseen) : charge;
+      const answer = ask();
+      return answer instanceof Promise ? answer.catch(unseen) : answer;
     } catch (error) {
       return unseen(error);
     }
@@ -81,7 +91,9 @@ export class CallCharges {
     return whenThere(skip?.(caller, context) ?? false, (skipped) => {
       if (skipped) return undefined;
       return whenThere(typeof cost === 'number' ? cost : cost(caller, context), (tokens) => {
-        if (tokens === 0 || isHopelessShadow(variant, tokens)) return undefined;
+        if (tokens === 0) return undefined;
+        checkCost(tokens, scoped.policy, () => placeOf(context));
+        if (isHopelessShadow(variant, tokens)) return undefined;
         return whenThere(this.#key(call, variant), (key) => ({
           scoped,
           key,
@@ -103,12 +115,20 @@ export class CallCharges {
   }
 }
 
-/**
- * A shadow limit that could never be met has nothing to say.
- * @throws InvalidCostError
- */
+/** A shadow limit that could never be met has nothing to say. */
 function isHopelessShadow({ scoped: { policy } }: PlannedVariant, cost: number): boolean {
-  if (!policy.shadow) return false;
-  checkCost(cost, policy);
-  return priceOf(cost, policy.limit) > policy.limit.capacity;
+  return policy.shadow && priceOf(cost, policy.limit) > policy.limit.capacity;
+}
+
+function onlyShadows(limit: PlannedLimit): boolean {
+  return limit.otherwise.scoped.policy.shadow && variantsOf(limit).every(isShadow);
+}
+
+/** True for what is decided and reported, and never denies. */
+export function isShadow({ scoped: { policy } }: Pick<PlannedVariant, 'scoped'>): boolean {
+  return policy.shadow;
+}
+
+function placeOf(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
 }

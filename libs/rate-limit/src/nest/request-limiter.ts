@@ -8,7 +8,7 @@ import { headerWriter, type HeaderWriter } from '../http/rate-limit-headers';
 import { limitBehind, wasRefused } from '../limiter/charge';
 import type { PolicyRegistry } from '../limiter/policy-registry';
 import { type Admission, Admissions, rejectsOnly } from './admission';
-import { type Call, type CallCharge, CallCharges } from './call-charges';
+import { type Call, type CallCharge, CallCharges, isShadow } from './call-charges';
 import { type CallRecord, callRecord } from './call-record';
 import { DEFERRALS, type Deferrals, leaveCall } from './deferral';
 import { ErrorLog } from './error-log';
@@ -185,15 +185,18 @@ export class RequestLimiter {
 
   #decide(call: Call, record: CallRecord, charges: readonly CallCharge[]): MaybePromise<true> {
     if (charges.length === 0) return true;
+    if (charges.some(isShadow)) {
+      const enforced = charges.filter((charge) => !isShadow(charge));
+      const beside = this.#decideShadows(charges.filter(isShadow));
+      return Promise.all([this.#decide(call, record, enforced), beside]).then(([, decided]) => {
+        this.#watchOutcome(call.caller.res, decided);
+        return true;
+      });
+    }
     if (rejectsOnly(charges)) {
       return whenThere(this.limiter.decide(charges), ({ allowed, decisions }) => {
         const decided = charges.map((charge, i) => ({ charge, decision: decisions[i] }));
-        return this.#answer(call, record, {
-          allowed,
-          decisions: decided.filter(({ charge }) => !charge.scoped.policy.shadow),
-          beside: decided.filter(({ charge }) => charge.scoped.policy.shadow),
-          deferred: undefined,
-        });
+        return this.#answer(call, record, { allowed, decisions: decided, deferred: undefined });
       });
     }
     const { res } = call.caller;
@@ -203,6 +206,17 @@ export class RequestLimiter {
         this.#leaveDeferrable(call, charges, admission);
         return this.#answer(call, record, admission);
       });
+  }
+
+  /** Never throws: a shadow changes no answer, whatever the store does. */
+  async #decideShadows(charges: readonly CallCharge[]): Promise<Admission['decisions']> {
+    try {
+      const { decisions } = await this.limiter.decide(charges);
+      return charges.map((charge, i) => ({ charge, decision: decisions[i] }));
+    } catch (error) {
+      this.errors.report(error);
+      return [];
+    }
   }
 
   /** For the handler: which of its limits defers, and whether it is to. */
@@ -234,7 +248,7 @@ export class RequestLimiter {
     const headers = this.#headers(decisions);
     if (admission.allowed) {
       setHeaders(caller.res, headers);
-      this.#watchOutcome(caller.res, admission);
+      this.#watchOutcome(caller.res, admission.decisions);
       return true;
     }
     setHeaders(caller.res, [...headers, NEVER_CACHED]);
@@ -242,8 +256,8 @@ export class RequestLimiter {
   }
 
   /** Charges that depend on how the call ends are given back when it ended otherwise. */
-  #watchOutcome(response: unknown, { decisions, beside }: Admission): void {
-    const open = [...decisions, ...beside].filter(
+  #watchOutcome(response: unknown, decisions: Admission['decisions']): void {
+    const open = decisions.filter(
       ({ charge, decision }) =>
         charge.variant.chargesOutcome !== undefined && !wasRefused(decision),
     );

@@ -53,12 +53,26 @@ export class RequestSlots {
   ): Promise<T> {
     const held: Lease[] = [];
     try {
-      const skipped = await this.options.skip?.(call.caller, call.context);
-      for (const slots of skipped === true ? [] : due) await this.#take(call, slots, held);
+      for (const slots of (await this.#isSkipped(call, due)) ? [] : due) {
+        await this.#take(call, slots, held);
+      }
       return await next();
     } catch (error) {
       for (const lease of held) await lease.release();
       throw error;
+    }
+  }
+
+  async #isSkipped(
+    { caller, context }: Call,
+    due: readonly PlannedSlots[],
+  ): Promise<boolean | undefined> {
+    try {
+      return await this.options.skip?.(caller, context);
+    } catch (error) {
+      if (!due.every(({ limit }) => limit.shadow)) throw error;
+      this.errors.report(error);
+      return true;
     }
   }
 
