@@ -74,6 +74,12 @@ export function checkOnLimits({ limits, place }: Plan): void {
     );
   }
   const deferring = limitsThat(limits, ({ onLimit }) => isDeferTo(onLimit));
+  const byOutcome = limitsThat(limits, ({ chargesOutcome: charges }) => charges !== undefined);
+  if (deferring.length > 0 && byOutcome.length > 0) {
+    throw new InvalidLimitError(
+      `${place.name}: ${namesOf(byOutcome)} has chargeOn and ${namesOf(deferring)} has deferTo: a deferred call has no outcome yet when it is answered; use one of the two`,
+    );
+  }
   if (deferring.length > 1) {
     throw new InvalidLimitError(
       `${place.name}: the limits ${namesOf(deferring)} have deferTo, and only one of a handler's may: let the others reject`,

@@ -317,3 +317,16 @@ describe('starts, and warns of', () => {
     expect(warnings()).toEqual([]);
   });
 });
+
+it('beside a limit that is charged by the outcome: a deferred call has none yet', async () => {
+  @Controller()
+  class Both {
+    @Post()
+    @RateLimit({ rate: 5, name: 'paid', chargeOn: 'success' })
+    @RateLimit(limit)
+    post(@Body() body: object) {
+      return body;
+    }
+  }
+  await expect(build(Both)).rejects.toThrow('"paid" has chargeOn and "default" has deferTo');
+});
