@@ -260,6 +260,37 @@ it('a bucket whose algorithm changed starts full, and a token bucket keeps its t
   }
 });
 
+describe.each(['sliding-window', 'fixed-window'] as const)(
+  '%s under two limits at once, as during a deployment',
+  (algorithm) => {
+    it('what comes back through the smaller limit frees no more than that', async () => {
+      const clock = new FakeClock();
+      for (const store of [new MemoryStore({ clock }), redisStoreOn(clock, redis)]) {
+        const bucket = uniquePrefix();
+        const [large, small] = [100, 50].map((rate) => parsed({ rate, per: 'hour', algorithm }));
+        await store.take([charge(large, 80, bucket)]);
+        const { limit, place } = charge(small, 1, bucket);
+        await store.adjust([{ bucket, place, limit, credits: 10_000 }]);
+        expect((await store.peek([charge(large, 1, bucket)]))[0].held).toBe(30_000);
+        expect((await store.peek([charge(small, 1, bucket)]))[0].granted).toBe(false);
+      }
+    });
+
+    it('periods that differ by a little let through no more than twice the limit a period', () => {
+      const clock = new FakeClock();
+      const store = new MemoryStore({ clock });
+      const limits = [60_000, 61_000].map((per) => parsed({ rate: 20, per, algorithm }));
+      let passed = 0;
+      for (let second = 0; second < 3600; second++) {
+        for (const limit of limits) while (store.take([charge(limit, 1)])[0].granted) passed++;
+        clock.advance(1000);
+      }
+      // One of them alone lets 1200 through in an hour, and 20 more around its edges.
+      expect(passed).toBeLessThanOrEqual(1300);
+    });
+  },
+);
+
 describe('the most that passes in any window of one period', () => {
   const LIMIT = 20;
   const WINDOW_MS = 1000;

@@ -54,7 +54,7 @@ export function take(
     if (after < length) return [false, t + after - now, c];
   }
   // In the next window what was used of this one fades.
-  return [false, t + length + fadesTo(cap - cost, cap - c, length, cap) - now, c];
+  return [false, t + length + fadesTo(cap - cost, Math.min(cap, cap - c), length, cap) - now, c];
 }
 
 /** After `roll`. µs until nothing counts any more; 0 when nothing does. */

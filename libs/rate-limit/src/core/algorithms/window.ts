@@ -26,11 +26,14 @@ export function roll(
 ): Windows {
   if (now < t) return t - now > 2 * length ? [c, windowStart(now, length), p] : [c, t, p];
   if (now < t + length) return [c, t, p];
-  if (now < t + 2 * length) return [cap, t + length, cap - c];
+  if (now < t + 2 * length) return [cap, t + length, Math.min(cap, cap - c)];
   return [cap, windowStart(now, length), 0];
 }
 
-/** What was used stays used under another limit: of another capacity, or with windows of another length. */
+/**
+ * What was used stays used under another limit: of another capacity (more than it may have been used: `c` is below 0
+ * then), or with windows of another length, one for one, so that what still counts goes on counting.
+ */
 export function reframe(
   used: number,
   t: number,
@@ -40,12 +43,14 @@ export function reframe(
   cap: number,
   now: number,
 ): Windows {
-  if (from === length) return [Math.max(0, cap - used), t, Math.min(cap, p)];
-  if (now >= t + from) return [cap, windowStart(now, length), 0];
-  return [Math.max(0, cap - used), windowStart(now, length), 0];
+  if (from === length) return [cap - used, t, Math.min(cap, p)];
+  const start = windowStart(now, length);
+  // Not before the one that it was: two limits that take turns would open a window each.
+  if (now < t + from) return [cap - used, Math.max(t, start), Math.min(cap, p)];
+  return [cap, start, now < t + 2 * from ? Math.min(cap, used) : 0];
 }
 
 /** Adds credits to the current window, never above full, or takes them without asking, never more than are left. */
 export function adjust(c: number, cap: number, credits: number): number {
-  return Math.max(0, Math.min(cap, c + credits));
+  return Math.min(cap, Math.max(Math.min(0, c), c + credits));
 }

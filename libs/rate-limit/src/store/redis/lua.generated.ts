@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const adjust = {
-  name: 'rlAdjust_0075670b',
-  sha1: '0075670bad7352675c53c5496bb918f28ec908bf',
+  name: 'rlAdjust_b38a91e9',
+  sha1: 'b38a91e9f9d5d1bc1e5a50c8e3259ffeef990f01',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -50,16 +50,17 @@ local function roll(c, t, p, length, cap, now)
     return c, t, p
   end
   if now < t + length then return c, t, p end
-  if now < t + 2 * length then return cap, t + length, cap - c end
+  if now < t + 2 * length then return cap, t + length, math.min(cap, cap - c) end
   return cap, window_start(now, length), 0
 end
 local function reframe(used, t, p, from, length, cap, now)
-  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
-  if now >= t + from then return cap, window_start(now, length), 0 end
-  return math.max(0, cap - used), window_start(now, length), 0
+  if from == length then return cap - used, t, math.min(cap, p) end
+  local start = window_start(now, length)
+  if now < t + from then return cap - used, math.max(t, start), math.min(cap, p) end
+  return cap, start, now < t + 2 * from and math.min(cap, used) or 0
 end
 local function window_adjust(c, cap, credits)
-  return math.max(0, math.min(cap, c + credits))
+  return math.min(cap, math.max(math.min(0, c), c + credits))
 end
 local function step_length(length, cap)
   return math.ceil((cap * length) / 4503599627370496)
@@ -83,7 +84,7 @@ local function sliding_take(c, t, p, length, cap, cost, now)
     local after = fades_to(c - cost, p, length, cap)
     if after < length then return false, t + after - now, c end
   end
-  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+  return false, t + length + fades_to(cap - cost, math.min(cap, cap - c), length, cap) - now, c
 end
 local function sliding_time_to_full(c, t, p, length, cap, now)
   if c < cap then return t + 2 * length - now end
@@ -279,8 +280,8 @@ return 1
 } as const;
 
 export const giveBack = {
-  name: 'rlGiveBack_10057839',
-  sha1: '10057839c293a4667807d00710b7d20749812dda',
+  name: 'rlGiveBack_09aa86eb',
+  sha1: '09aa86ebfe8893c00cf9511afeca8dd3db2561f6',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -328,16 +329,17 @@ local function roll(c, t, p, length, cap, now)
     return c, t, p
   end
   if now < t + length then return c, t, p end
-  if now < t + 2 * length then return cap, t + length, cap - c end
+  if now < t + 2 * length then return cap, t + length, math.min(cap, cap - c) end
   return cap, window_start(now, length), 0
 end
 local function reframe(used, t, p, from, length, cap, now)
-  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
-  if now >= t + from then return cap, window_start(now, length), 0 end
-  return math.max(0, cap - used), window_start(now, length), 0
+  if from == length then return cap - used, t, math.min(cap, p) end
+  local start = window_start(now, length)
+  if now < t + from then return cap - used, math.max(t, start), math.min(cap, p) end
+  return cap, start, now < t + 2 * from and math.min(cap, used) or 0
 end
 local function window_adjust(c, cap, credits)
-  return math.max(0, math.min(cap, c + credits))
+  return math.min(cap, math.max(math.min(0, c), c + credits))
 end
 local function step_length(length, cap)
   return math.ceil((cap * length) / 4503599627370496)
@@ -361,7 +363,7 @@ local function sliding_take(c, t, p, length, cap, cost, now)
     local after = fades_to(c - cost, p, length, cap)
     if after < length then return false, t + after - now, c end
   end
-  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+  return false, t + length + fades_to(cap - cost, math.min(cap, cap - c), length, cap) - now, c
 end
 local function sliding_time_to_full(c, t, p, length, cap, now)
   if c < cap then return t + 2 * length - now end
@@ -521,8 +523,8 @@ return { 1, held }
 } as const;
 
 export const peek = {
-  name: 'rlPeek_0bbcb8fa',
-  sha1: '0bbcb8faa4c61237b77f2c9ea2111d5e1e3cc1a5',
+  name: 'rlPeek_63b7de6e',
+  sha1: '63b7de6e72327dbe1e913c4af7209ffa31f48d39',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -570,16 +572,17 @@ local function roll(c, t, p, length, cap, now)
     return c, t, p
   end
   if now < t + length then return c, t, p end
-  if now < t + 2 * length then return cap, t + length, cap - c end
+  if now < t + 2 * length then return cap, t + length, math.min(cap, cap - c) end
   return cap, window_start(now, length), 0
 end
 local function reframe(used, t, p, from, length, cap, now)
-  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
-  if now >= t + from then return cap, window_start(now, length), 0 end
-  return math.max(0, cap - used), window_start(now, length), 0
+  if from == length then return cap - used, t, math.min(cap, p) end
+  local start = window_start(now, length)
+  if now < t + from then return cap - used, math.max(t, start), math.min(cap, p) end
+  return cap, start, now < t + 2 * from and math.min(cap, used) or 0
 end
 local function window_adjust(c, cap, credits)
-  return math.max(0, math.min(cap, c + credits))
+  return math.min(cap, math.max(math.min(0, c), c + credits))
 end
 local function step_length(length, cap)
   return math.ceil((cap * length) / 4503599627370496)
@@ -603,7 +606,7 @@ local function sliding_take(c, t, p, length, cap, cost, now)
     local after = fades_to(c - cost, p, length, cap)
     if after < length then return false, t + after - now, c end
   end
-  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+  return false, t + length + fades_to(cap - cost, math.min(cap, cap - c), length, cap) - now, c
 end
 local function sliding_time_to_full(c, t, p, length, cap, now)
   if c < cap then return t + 2 * length - now end
@@ -749,8 +752,8 @@ export const release = {
 } as const;
 
 export const take = {
-  name: 'rlTake_3ce275e8',
-  sha1: '3ce275e899ee79651bbe1d2482e8f6a05596e1c1',
+  name: 'rlTake_00453968',
+  sha1: '0045396813c375e106d96c7b8883097d64a22fe7',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -798,16 +801,17 @@ local function roll(c, t, p, length, cap, now)
     return c, t, p
   end
   if now < t + length then return c, t, p end
-  if now < t + 2 * length then return cap, t + length, cap - c end
+  if now < t + 2 * length then return cap, t + length, math.min(cap, cap - c) end
   return cap, window_start(now, length), 0
 end
 local function reframe(used, t, p, from, length, cap, now)
-  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
-  if now >= t + from then return cap, window_start(now, length), 0 end
-  return math.max(0, cap - used), window_start(now, length), 0
+  if from == length then return cap - used, t, math.min(cap, p) end
+  local start = window_start(now, length)
+  if now < t + from then return cap - used, math.max(t, start), math.min(cap, p) end
+  return cap, start, now < t + 2 * from and math.min(cap, used) or 0
 end
 local function window_adjust(c, cap, credits)
-  return math.max(0, math.min(cap, c + credits))
+  return math.min(cap, math.max(math.min(0, c), c + credits))
 end
 local function step_length(length, cap)
   return math.ceil((cap * length) / 4503599627370496)
@@ -831,7 +835,7 @@ local function sliding_take(c, t, p, length, cap, cost, now)
     local after = fades_to(c - cost, p, length, cap)
     if after < length then return false, t + after - now, c end
   end
-  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+  return false, t + length + fades_to(cap - cost, math.min(cap, cap - c), length, cap) - now, c
 end
 local function sliding_time_to_full(c, t, p, length, cap, now)
   if c < cap then return t + 2 * length - now end

@@ -26,7 +26,7 @@ local function sliding_take(c, t, p, length, cap, cost, now)
     local after = fades_to(c - cost, p, length, cap)
     if after < length then return false, t + after - now, c end
   end
-  return false, t + length + fades_to(cap - cost, cap - c, length, cap) - now, c
+  return false, t + length + fades_to(cap - cost, math.min(cap, cap - c), length, cap) - now, c
 end
 
 local function sliding_time_to_full(c, t, p, length, cap, now)

@@ -10,16 +10,17 @@ local function roll(c, t, p, length, cap, now)
     return c, t, p
   end
   if now < t + length then return c, t, p end
-  if now < t + 2 * length then return cap, t + length, cap - c end
+  if now < t + 2 * length then return cap, t + length, math.min(cap, cap - c) end
   return cap, window_start(now, length), 0
 end
 
 local function reframe(used, t, p, from, length, cap, now)
-  if from == length then return math.max(0, cap - used), t, math.min(cap, p) end
-  if now >= t + from then return cap, window_start(now, length), 0 end
-  return math.max(0, cap - used), window_start(now, length), 0
+  if from == length then return cap - used, t, math.min(cap, p) end
+  local start = window_start(now, length)
+  if now < t + from then return cap - used, math.max(t, start), math.min(cap, p) end
+  return cap, start, now < t + 2 * from and math.min(cap, used) or 0
 end
 
 local function window_adjust(c, cap, credits)
-  return math.max(0, math.min(cap, c + credits))
+  return math.min(cap, math.max(math.min(0, c), c + credits))
 end
