@@ -1,5 +1,6 @@
 // Costs and cancelling in the queued limiter.
 import { setTimeout as delay } from 'node:timers/promises';
+import { excessCredits } from '../support/queue-envelope';
 import { LocalQueue } from '../support/queue-local';
 
 let local: LocalQueue;
@@ -17,11 +18,10 @@ describe('costs', () => {
       { data: 'three', cost: 3 },
     ]);
     await Promise.all(tickets.map((ticket) => ticket.result()));
-    const [first, half, three] = local.runs.map(({ atMs }) => atMs);
-    // A run may be late; the next one is not put off by it.
-    expect(half - first).toBeGreaterThan(40);
-    expect(three - first).toBeGreaterThan(340);
-    expect(three - first).toBeLessThan(1000);
+    expect(local.ran).toEqual(['all', 'half', 'three']);
+    const charges = local.charges(tickets);
+    expect(charges.map(({ cost }) => cost)).toEqual([3000, 500, 3000]);
+    expect(excessCredits(charges, local.envelope)).toBeLessThanOrEqual(0);
     expect(tickets.map(({ position }) => position)).toEqual([0, 1, 2]);
     expect(tickets[2].startsAt - tickets[1].startsAt).toBeCloseTo(300, -1);
   });
@@ -61,16 +61,17 @@ describe('costs', () => {
 
 describe('cancel', () => {
   it('a waiting job never runs, and those behind it start as if it had never been', async () => {
-    local = await LocalQueue.start({ rate: 5, capacity: 1 });
+    local = await LocalQueue.start({ rate: 1, capacity: 1 });
     const { queue } = local;
-    const [, second, third] = await queue.submitMany([{ data: 1 }, { data: 2 }, { data: 3 }]);
+    const [first, second, third] = await queue.submitMany([{ data: 1 }, { data: 2 }, { data: 3 }]);
     expect(await second.cancel()).toBe(true);
     await expect(second.result()).rejects.toMatchObject({ code: 'RATE_LIMIT_JOB_CANCELLED' });
     await third.result();
     expect(local.ran).toEqual([1, 3]);
-    const gapMs = local.runs[1].atMs - local.runs[0].atMs;
-    expect(gapMs).toBeGreaterThan(150);
-    expect(gapMs).toBeLessThan(300);
+    const charges = local.charges([first, third]);
+    expect(excessCredits(charges, local.envelope)).toBeLessThanOrEqual(0);
+    // A second after the first, not two.
+    expect(charges[1].atUs - charges[0].atUs).toBeLessThan(1_900_000);
     expect(await second.cancel()).toBe(false);
     expect(await second.ending()).toEqual({ state: 'cancelled' });
     expect(await queue.bullQueue.getJob(second.id)).toBeUndefined();

@@ -1,9 +1,12 @@
 // A queue with its worker in the test's own process: for what is not about time or crashes.
 import { randomUUID } from 'node:crypto';
 import type { Job } from 'bullmq';
+import { parseLimit } from '../../src/core/limit';
 import { type OpenQueue, openQueue } from '../../src/queue/open-queue';
 import type { ProcessContext } from '../../src/queue/paced-worker';
 import type { RateLimitedQueue } from '../../src/queue/rate-limited-queue';
+import { type Charge, logScripts } from './queue-charges';
+import type { ExactEnvelope } from './queue-envelope';
 import type { FarmOptions } from './queue-farm';
 import { queueParts, type QueueSetup } from './queue-setup';
 import { sharedRedisUrl, uniquePrefix } from './redis-server';
@@ -15,6 +18,10 @@ export interface Run {
   readonly data: unknown;
   readonly atMs: number;
 }
+
+/** Of all queues in this process. */
+const charged: Charge[] = [];
+logScripts(({ charges = [] }) => charged.push(...charges));
 
 export class LocalQueue {
   readonly runs: Run[] = [];
@@ -64,6 +71,17 @@ export class LocalQueue {
         return this.process(job, context);
       },
     } as never);
+  }
+
+  /** What the jobs of these tickets were charged and when, by Redis' clock: no busy machine makes it late. */
+  charges(tickets: readonly { readonly id: string }[]): Charge[] {
+    return tickets.flatMap(({ id }) => charged.filter((charge) => charge.id === id));
+  }
+
+  /** The numbers that the scripts count with. */
+  get envelope(): ExactEnvelope {
+    const { rate, per, capacity } = this.setup.policy ?? this.setup.options;
+    return parseLimit({ rate: rate as number, per, capacity }, 'test');
   }
 
   /** What ran, in order. */
