@@ -18,6 +18,8 @@ export interface BucketNamer {
    * every request of a handler.
    */
   place(policy: string, scope: string): BucketPlace;
+  /** A key as part of some other name in the store: as readable as in the names of buckets. */
+  token(key: string): string;
 }
 
 /** The part of a bucket's name that does not depend on the key. */
@@ -78,7 +80,13 @@ export function bucketNamer(prefix: string, secret?: string): BucketNamer {
       `RateLimitModule: keyPrefix ${JSON.stringify(prefix)} cannot be used: give a non-empty text without braces (braces would put every bucket into one cluster slot)`,
     );
   }
+  const digest = (key: string) =>
+    createHmac('sha256', secret ?? '')
+      .update(utf16(key))
+      .digest('base64url')
+      .slice(0, DIGEST_LENGTH);
   return {
+    token: secret === undefined ? keyToken : digest,
     place(policy, scope) {
       const start = `${prefix}:{`;
       const name = `${policy}:${escapedScope(scope)}`;
@@ -90,8 +98,6 @@ export function bucketNamer(prefix: string, secret?: string): BucketNamer {
           `${start}${slotDigest(key)}${middle}:${keyToken(key)}`;
         return { name, policy, bucket: named(bucket), configuration: named(configuration) };
       }
-      const digest = (key: string) =>
-        createHmac('sha256', secret).update(utf16(key)).digest('base64url').slice(0, DIGEST_LENGTH);
       const named = (end: string) => (key: string) => start + digest(key) + end;
       return { name, policy, bucket: named(bucket), configuration: named(configuration) };
     },

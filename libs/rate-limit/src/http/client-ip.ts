@@ -12,6 +12,9 @@ const WORD_MASK = 0xffff;
 const WORDS = IPV6_BITS / WORD_BITS;
 
 const MAPPED = '::ffff:';
+/** What stands before an IPv4 address that a translator wrote into an IPv6 one: RFC 6052's 64:ff9b::/96. */
+const TRANSLATED = [0x64, 0xff9b, 0, 0, 0, 0];
+const MAPPED_WORDS = [0, 0, 0, 0, 0, WORD_MASK];
 const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
 const BRACKETED_IPV6 = /^\[([^\]]+)\](?::\d{1,5})?$/;
 
@@ -33,9 +36,10 @@ export function checkedIpv6Prefix(value: unknown): number {
  * The one text for an IP address, whatever its spelling, or `undefined` when it is none.
  *
  * IPv4: dotted decimal. IPv4-mapped IPv6 (the bits ::ffff:0:0/96, however they are written) is the IPv4
- * address in it; every other IPv6 address stays one, also those with an IPv4 address elsewhere
- * (64:ff9b::/96, 2001:db8::1.2.3.4). IPv6: masked to `ipv6Prefix` bits, in the form of RFC 5952, with
- * `/prefix` behind it unless that is 128. A zone id (`%eth0`) and a port (`1.2.3.4:80`, `[::1]:80`) are
+ * address in it, and so is what a translator in front of an IPv6-only server makes of one (64:ff9b::/96):
+ * by its first 64 bits, all of IPv4 would be one client. Every other IPv6 address stays one, also those
+ * with an IPv4 address elsewhere (::1.2.3.4, 2001:db8::1.2.3.4, a translation prefix of one's own).
+ * IPv6: masked to `ipv6Prefix` bits, in the form of RFC 5952, with `/prefix` behind it unless that is 128. A zone id (`%eth0`) and a port (`1.2.3.4:80`, `[::1]:80`) are
  * dropped. Leading zeros in IPv4 are refused: some read them as octal.
  *
  * @param ipv6Prefix a checked prefix length ({@link checkedIpv6Prefix}); 64 when left out.
@@ -56,7 +60,8 @@ export function canonicalIp(
   if (!isIPv6(address)) return undefined;
   const words = wordsOf(address);
   // Unmapped before masking: a mask first would put every IPv4 client into one bucket.
-  if (isIpv4Mapped(words)) return dottedQuad(words[6], words[7]);
+  if (startsWith(words, MAPPED_WORDS) || startsWith(words, TRANSLATED))
+    return dottedQuad(words[6], words[7]);
   const subnet = compressed(masked(words, ipv6Prefix));
   return ipv6Prefix === IPV6_BITS ? subnet : `${subnet}/${ipv6Prefix}`;
 }
@@ -90,8 +95,8 @@ function wordsOfPart(part: string): number[] {
   return words;
 }
 
-function isIpv4Mapped(words: readonly number[]): boolean {
-  return words[5] === WORD_MASK && words.slice(0, 5).every((word) => word === 0);
+function startsWith(words: readonly number[], prefix: readonly number[]): boolean {
+  return prefix.every((word, i) => words[i] === word);
 }
 
 function dottedQuad(high: number, low: number): string {

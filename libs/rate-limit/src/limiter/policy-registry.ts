@@ -118,6 +118,11 @@ export class PolicyRegistry {
     return this.namer.place(policy, APP_SCOPE).configuration(key);
   }
 
+  /** A key as part of a name of somebody else's: hashed where the names of buckets are. */
+  tokenOf(key: string): string {
+    return this.namer.token(key);
+  }
+
   /** How a policy counts. */
   algorithmOf(policy: string): AlgorithmName {
     return this.#names.get(policy) ?? 'token-bucket';

@@ -1,6 +1,5 @@
 // Finds the lane of a payload, a key, a job or a kept record.
 import type { Job } from 'bullmq';
-import { keyToken } from '../core/bucket-key';
 import { InvalidLimitError, MissingKeyError } from '../core/errors';
 import { shown } from '../core/limit';
 import { pacedOptions } from './job-lane';
@@ -18,6 +17,8 @@ export interface LanesOptions {
   readonly names: QueueNames;
   readonly startToleranceMs: number;
   readonly key: ((data: never) => string) | undefined;
+  /** A key as part of a name in Redis; one-to-one. */
+  readonly tokenOf: (key: string) => string;
   /** The queue's own numbers; left out when only `deferTo` submits. */
   readonly numbers: LaneNumbers | undefined;
   /** The bucket of a key that direct callers use as well; left out when the queue has its own. */
@@ -40,7 +41,7 @@ export class Lanes {
 
   /** @throws MissingKeyError, InvalidLimitError when the queue has no numbers of its own */
   ofKey(key: string): Lane {
-    const { queue, numbers, sharedBucket } = this.#options;
+    const { queue, numbers, sharedBucket, tokenOf } = this.#options;
     if (typeof key !== 'string') {
       throw new MissingKeyError(`queue ${queue}: key ${shown(key)} is not a string`);
     }
@@ -50,7 +51,7 @@ export class Lanes {
       );
     }
     return this.fromRecord(
-      keyToken(key),
+      tokenOf(key),
       JSON.stringify(sharedBucket === undefined ? {} : { bucket: sharedBucket(key) }),
     );
   }

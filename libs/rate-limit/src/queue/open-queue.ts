@@ -25,6 +25,8 @@ import { Submissions } from './submissions';
 /** What a queue needs to know of the module beside its own options. */
 export interface QueueSurroundings {
   readonly keyPrefix: string;
+  /** A key as part of a name in Redis: hashed where the module hashes keys. */
+  readonly tokenOf?: (key: string) => string;
   readonly connection: ConnectionSource;
   /** The policy that the queue shares, where it does. */
   readonly policy?: { readonly limit: ParsedLimit; readonly bucket: (key: string) => string };
@@ -98,6 +100,7 @@ export function openQueue(
     names,
     startToleranceMs: bounds.startToleranceMs,
     key: options.key,
+    tokenOf: around.tokenOf ?? keyToken,
     numbers,
     sharedBucket: around.policy && ((key) => connections.keyPrefix + around.policy!.bucket(key)),
   });

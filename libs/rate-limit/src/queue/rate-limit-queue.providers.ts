@@ -70,6 +70,7 @@ function surroundings(
   const log = new OutageLog(new Logger(`RateLimitQueue ${name}`));
   return {
     keyPrefix: module.keyPrefix ?? DEFAULT_PREFIX,
+    tokenOf: registry && ((key) => registry.tokenOf(key)),
     connection: source,
     policy: policy === undefined ? undefined : sharedPolicy(name, policy, registry),
     timeoutMs: Math.max(module.storeTimeoutMs ?? DEFAULT_TIMEOUT_MS, LEAST_SUBMIT_TIMEOUT_MS),

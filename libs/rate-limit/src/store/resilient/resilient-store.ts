@@ -163,7 +163,8 @@ export class ResilientStore implements AnsweringStore {
   /** A charge to a bucket of its own, which lives for milliseconds. */
   #probe([{ bucket, place }]: readonly ResilientCharge[]): Probe {
     const charge: BucketCharge = {
-      bucket: `${bucket}:probe`,
+      // In the bucket's slot, and never the name of a bucket: behind the brace of its tag those have a colon.
+      bucket: `${bucket.replace('}', '}?')}:probe`,
       place,
       limit: PROBE_LIMIT,
       price: PROBE_LIMIT.q,
