@@ -61,7 +61,10 @@ it('a storm of refusals writes nothing at all', async () => {
   const before = [await admin.getBuffer(key), await admin.pexpiretime(key)];
   await forgetCommands(admin);
   await Promise.all(Array.from({ length: 500 }, () => limiter.consume('bob', 'route')));
-  expect(await commandCounts(admin)).toEqual({ evalsha: 500, time: 500, mget: 500 });
+  const { evalsha, eval: whole = 0, ...inside } = await commandCounts(admin);
+  // They leave together, so there are far fewer calls than checks.
+  expect(evalsha + whole).toBeLessThan(20);
+  expect(inside).toEqual({ time: inside.mget, mget: inside.time });
   expect([await admin.getBuffer(key), await admin.pexpiretime(key)]).toEqual(before);
 });
 

@@ -40,6 +40,19 @@ describe('MemoryStore', () => {
     expect(store.size).toBe(2);
   });
 
+  it('keeps a bucket that a call under another algorithm was refused for, also when the clock went back', () => {
+    const clock = new FakeClock();
+    const store = new MemoryStore({ clock });
+    const leaky: Limit = { rate: 1, capacity: 1, algorithm: 'leaky-bucket' };
+    store.take([charge('a', leaky)]);
+    const [before] = store.peek([charge('a', leaky)]);
+    const drained: Limit = { rate: 0.001, capacity: 1 };
+    store.take([charge('b', drained)]);
+    clock.set(clock.nowMs() - 1);
+    store.take([charge('a', { rate: 1, capacity: 1 }), charge('b', drained)]); // b refuses
+    expect(store.peek([charge('a', leaky)])[0].waitUs).toBe(before.waitUs + 1000);
+  });
+
   it('uses the process clock by default, to the microsecond', () => {
     const store = new MemoryStore();
     const fast: Limit = { rate: 1e6, capacity: 1 };

@@ -82,7 +82,8 @@ export class MemoryStore implements RateLimitStore {
       const kept = this.#buckets.get(names[i]);
       const { credits, atUs, previous } = after[i];
       // A clock that restarted after a large step back has to be kept, or it restarts at every call.
-      if (charged || (kept !== undefined && atUs < kept.level.atUs)) {
+      const restarted = kept?.limit.algorithm === limit.algorithm && atUs < kept.level.atUs;
+      if (charged || restarted) {
         this.#keep(names[i], { level: { credits, atUs, previous }, limit, fullAtUs }, nowUs);
       } else if (kept !== undefined && fullAtUs > kept.fullAtUs) {
         // The limit became slower: the bucket is not full when it would have been.
