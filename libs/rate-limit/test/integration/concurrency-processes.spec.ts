@@ -61,6 +61,12 @@ class Observer {
       .map(({ count }) => count);
   }
 
+  /** Nothing changed for so long, and so many are there. */
+  isStill(ms: number, count: number): boolean {
+    const last = this.history.at(-1)?.atMs ?? -Infinity;
+    return this.#count === count && performance.now() - last >= ms;
+  }
+
   #change(by: 1 | -1): void {
     this.#count += by;
     this.history.push({ atMs: performance.now(), count: this.#count });
@@ -96,7 +102,8 @@ it('20 at once over three processes: never more, also when one is killed, and 20
     await delay(2.5 * LEASE_MS);
     // From here on nobody lets go, so that what is free is taken and stays so.
     as = 'hold';
-    await delay(400);
+    do await delay(300);
+    while (!observer.isStill(300, MAX));
     const killedAtMs = performance.now();
     await victim.kill();
     while (observer.ofVictim > 0) await delay(1);

@@ -115,8 +115,11 @@ describe('RetryKeyLater', () => {
     const starts = await farm.recorder.starts();
     const ofA = starts.filter(({ key }) => key === 'a');
     // It keeps its place: before those that were submitted behind it.
-    expect(ofA.map(({ n }) => n)).toEqual(['0', '0', '1', '2', '3']);
-    expect(ofA.map(({ attempt }) => attempt)).toEqual(['1', '1', '1', '1', '1']);
+    // It says so once in each process that it meets.
+    const runs = ofA.filter(({ n }) => n === '0').length;
+    expect([2, 3]).toContain(runs);
+    expect(ofA.map(({ n }) => n).slice(runs)).toEqual(['1', '2', '3']);
+    expect(new Set(ofA.map(({ attempt }) => attempt))).toEqual(new Set(['1']));
     expect(await queue.bullQueue.getJob(limited.id)).toMatchObject({ attemptsMade: 1 });
     expect(await queue.counts()).toMatchObject({ failed: 0, completed: 14 });
   }, 20_000);

@@ -107,8 +107,8 @@ it('every key that a script touches is among its KEYS (B65)', async () => {
   await limiter.consumeAll([...all, { key: 'alice', limit: 'route' }].slice(1));
   await limiter.peek('alice', 'ip');
   const store = new RedisStore(redis);
-  const limit = parseLimit({ rate: 1, capacity: 2 }, 'test');
-  const charge = { bucket: 'x', place: 'p', limit, price: limit.q, maxWaitUs: 1e6 };
+  const limit = parseLimit({ rate: 0.001, capacity: 2 }, 'test');
+  const charge = { bucket: 'x', place: 'p', limit, price: limit.q * 1000, maxWaitUs: 1e6 };
   const [{ startsAtUs = 0 }] = await store.take([charge]);
   await store.giveBack([{ ...charge, startsAtUs }]);
   // What the monitor tells comes on a connection of its own, a little later.
