@@ -61,6 +61,18 @@ export class SnippetProgram {
     });
   }
 
+  /** A snippet as JavaScript that `require`s what it needs, with the imports that it left out. */
+  script({ place }: Snippet): string {
+    const { compilerOptions } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) =>
+      ts.sys.readFile(path),
+    ).config as { compilerOptions: object };
+    const { options } = ts.convertCompilerOptionsFromJson(compilerOptions, ROOT);
+    const module = ts.ModuleKind.CommonJS;
+    return ts.transpileModule(this.#files.get(fileOf(place)) as string, {
+      compilerOptions: { ...options, module },
+    }).outputText;
+  }
+
   /** Writes a snippet and the library as JavaScript into `directory`; returns the file to run. */
   emit({ place }: Snippet, directory: string): string {
     this.#program.emit(undefined, (path, text) => {

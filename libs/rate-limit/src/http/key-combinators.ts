@@ -29,6 +29,7 @@ export function firstOf<Context = unknown>(
   };
   return Object.assign((caller: Caller, context: Context) => from(0, caller, context), {
     missing: summary(resolvers),
+    parts: resolvers,
   });
 }
 
@@ -54,6 +55,7 @@ export function allOf<Context = unknown>(
   };
   return Object.assign((caller: Caller, context: Context) => from([], caller, context), {
     missing: summary(resolvers),
+    parts: resolvers,
   });
 }
 

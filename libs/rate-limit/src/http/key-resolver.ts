@@ -25,6 +25,21 @@ export interface KeyResolver<Context = unknown> {
   (caller: Caller, context: Context): MaybePromise<KeyValue>;
   /** How to report a missing key; default 400. */
   readonly missing?: MissingKey;
+  /** What the key is, for the warnings at the start. Left out: what `parts` say, or a function of one's own. */
+  readonly kind?: KeyKind;
+  /** The functions that it is made of. */
+  readonly parts?: readonly KeyPart[];
+}
+
+/** The kinds of keys that are known here. */
+export type KeyKind = 'ip' | 'header' | 'user' | 'body';
+
+/** A resolver in another one, or a function that one asks. */
+export type KeyPart = ((...args: never[]) => unknown) & Pick<KeyResolver, 'kind' | 'parts'>;
+
+/** The functions at the bottom of a resolver: of `firstOf(byUser(), byIp())` those two. */
+export function leavesOf(part: KeyPart): readonly KeyPart[] {
+  return part.parts === undefined ? [part] : part.parts.flatMap(leavesOf);
 }
 
 const UNSAID: MissingKey = { status: 400, what: 'the key resolver found nothing' };

@@ -4,7 +4,7 @@
 // than the caller is: a header or body field proves nothing until something verified it.
 import { InvalidLimitError } from '../core/errors';
 import { type Caller } from './caller';
-import { type KeyResolver, type KeyValue, type MissingKey } from './key-resolver';
+import type { KeyPart, KeyResolver, KeyValue, MissingKey } from './key-resolver';
 import {
   fieldKeyPrefix,
   findBodyKey,
@@ -27,9 +27,8 @@ import { type MaybePromise, whenThere } from './maybe-promise';
  */
 export function byIp(options?: IpKeyOptions): KeyResolver {
   const ipv6Prefix = ipv6PrefixOf(options);
-  return reporting({ status: 400, what: 'the client has no IP address' }, (caller) =>
-    findIpKey(caller.ip, ipv6Prefix),
-  );
+  const missing = { status: 400, what: 'the client has no IP address' } as const;
+  return reporting({ missing, kind: 'ip' }, (caller) => findIpKey(caller.ip, ipv6Prefix));
 }
 
 /**
@@ -42,7 +41,8 @@ export function byIp(options?: IpKeyOptions): KeyResolver {
 export function byHeader(name: string): KeyResolver {
   const prefix = headerKeyPrefix(name);
   const header = name.toLowerCase();
-  return reporting({ status: 400, what: `the request has no header "${header}"` }, (caller) => {
+  const missing = { status: 400, what: `the request has no header "${header}"` } as const;
+  return reporting({ missing, kind: 'header' }, (caller) => {
     const value = caller.headers[header];
     return findHeaderKey(prefix, Array.isArray(value) ? value[0] : value);
   });
@@ -56,7 +56,8 @@ export function byHeader(name: string): KeyResolver {
  */
 export function byUser(field = 'id'): KeyResolver {
   const prefix = fieldKeyPrefix('user', field);
-  return reporting({ status: 401, what: 'the caller is not logged in' }, (caller) =>
+  const missing = { status: 401, what: 'the caller is not logged in' } as const;
+  return reporting({ missing, kind: 'user' }, (caller) =>
     findUserKey(prefix, (caller.user as Record<string, unknown> | null | undefined)?.[field]),
   );
 }
@@ -74,7 +75,8 @@ export function byTenant<Context = unknown>(
       `byTenant(${String(find)}): give a function from the caller to its tenant`,
     );
   }
-  return reporting({ status: 400, what: 'the caller belongs to no tenant' }, (caller, context) =>
+  const missing = { status: 400, what: 'the caller belongs to no tenant' } as const;
+  return reporting({ missing, parts: [find] }, (caller, context) =>
     whenThere(find(caller, context), findTenantKey),
   );
 }
@@ -88,7 +90,7 @@ export function byTenant<Context = unknown>(
 export function byBody(field: string): KeyResolver {
   const prefix = fieldKeyPrefix('body', field);
   const what = `the body has no field "${field}" with text of up to ${MAX_BODY_KEY_LENGTH} characters or a number`;
-  return reporting({ status: 400, what }, (caller) => {
+  return reporting({ missing: { status: 400, what }, kind: 'body' }, (caller) => {
     const body: unknown = caller.body;
     // Own fields only: every object has a `constructor`.
     if (typeof body !== 'object' || body === null || !Object.hasOwn(body, field)) return undefined;
@@ -97,8 +99,8 @@ export function byBody(field: string): KeyResolver {
 }
 
 function reporting<Context>(
-  missing: MissingKey,
+  about: { readonly missing: MissingKey } & Pick<KeyPart, 'kind' | 'parts'>,
   find: (caller: Caller, context: Context) => MaybePromise<KeyValue>,
 ): KeyResolver<Context> {
-  return Object.assign(find, { missing });
+  return Object.assign(find, about);
 }

@@ -9,6 +9,7 @@ import { checkCost, type PreparedCharge } from '../limiter/charge';
 import { priceOf } from '../limiter/policy';
 import type { TierTable } from '../limiter/tiers';
 import { inTurn } from './in-turn';
+import type { UserWatch } from './lint/user-watch';
 import { variantsOf } from './on-limit';
 import { type PlannedLimit, type PlannedVariant, variantFor } from './plan';
 import type { KeyResolver, RateLimitModuleOptions } from './rate-limit.options';
@@ -34,6 +35,7 @@ export class CallCharges {
     private readonly tiers: TierTable | undefined,
     /** Told what went wrong in a limit that only shadows: nobody else hears of it. */
     private readonly report: (error: unknown) => void,
+    private readonly users: UserWatch,
   ) {}
 
   /** The charges of a call; those of limits that are skipped for it are left out. */
@@ -105,9 +107,11 @@ export class CallCharges {
   }
 
   /** @throws MissingKeyError */
-  #key(call: Call, { key: resolver }: PlannedVariant): MaybePromise<string> {
+  #key(call: Call, variant: PlannedVariant): MaybePromise<string> {
+    const { key: resolver } = variant;
     const known = call.keys.get(resolver);
     if (known !== undefined) return known;
+    this.users.look(call.caller, variant);
     return whenThere(resolveKey(resolver, call.caller, call.context), (found) => {
       call.keys.set(resolver, found);
       return found;

@@ -35,11 +35,11 @@ export class PlanTable {
     return [...this.#plans.values()].flatMap((plans) => [...plans.values()]);
   }
 
-  /** The handlers of these plans, with their classes. */
-  get handlers(): (readonly [type: Type, handler: object])[] {
+  /** The same, with the classes of the handlers. */
+  get handlers(): (readonly [type: Type, plan: Plan])[] {
     this.explore();
     return [...this.#plans].flatMap(([type, plans]) =>
-      [...plans.keys()].map((handler) => [type, handler] as const),
+      [...plans.values()].map((plan) => [type, plan] as const),
     );
   }
 

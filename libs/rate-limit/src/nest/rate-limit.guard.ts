@@ -15,6 +15,9 @@ import { RequestLimiter } from './request-limiter';
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
+  /** Names of the limits that guards of this class charge; `undefined`: all. @internal */
+  static readonly charges: ReadonlySet<string> | undefined = undefined;
+
   constructor(@Inject(RequestLimiter) protected readonly requests: RequestLimiter) {}
 
   /**
@@ -28,6 +31,8 @@ export class RateLimitGuard implements CanActivate {
     const chosen: ReadonlySet<string> = new Set(names);
     @Injectable()
     class NamedRateLimitGuard extends RateLimitGuard {
+      static override readonly charges = chosen;
+
       constructor(@Inject(RequestLimiter) requests: RequestLimiter) {
         super(requests);
         requests.expect(names);

@@ -4,12 +4,14 @@ import {
   Inject,
   Logger,
   Module,
+  type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
 import { InvalidLimitError } from '../core/errors';
 import { recordedCriticality } from './criticality.decorator';
+import { StartUpLint } from './lint/start-up-lint';
 import { PlanTable } from './plan-table';
 import { Planner } from './planner';
 import { RateLimitErrorFilter } from './rate-limit-error.filter';
@@ -50,7 +52,7 @@ import { RequestLimiter } from './request-limiter';
 })
 export class RateLimitModule
   extends ConfigurableModuleClass
-  implements OnModuleInit, OnApplicationShutdown
+  implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
 {
   readonly #logger = new Logger(RateLimitModule.name);
 
@@ -60,6 +62,7 @@ export class RateLimitModule
     @Inject(PlanTable) private readonly plans: PlanTable,
     @Inject(RequestLimiter) private readonly requests: RequestLimiter,
     @Inject(RateLimiterService) private readonly limiter: RateLimiterService,
+    @Inject(StartUpLint) private readonly lint: StartUpLint,
     @Inject(ApplicationConfig) config: ApplicationConfig,
     @Inject(RateLimitErrorFilter) filter: RateLimitErrorFilter,
   ) {
@@ -99,6 +102,11 @@ export class RateLimitModule
     this.#logger.log(`a guarded route without a decorator gets ${this.#undecorated()}`);
   }
 
+  /** Says what is probably a mistake: by now guards, routes and the store are what they will be. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.lint.run();
+  }
+
   /** Closes what was opened here, after the last request. */
   async onApplicationShutdown(): Promise<void> {
     await this.limiter.close();
@@ -108,7 +116,7 @@ export class RateLimitModule
   #checkCriticality(): void {
     if (this.plans.provided(LOAD_SHEDDING_OPTIONS) !== undefined) return;
     const unheeded = this.plans.handlers.find(
-      ([type, handler]) => recordedCriticality(type, handler) !== undefined,
+      ([type, { handler }]) => recordedCriticality(type, handler) !== undefined,
     );
     if (unheeded === undefined) return;
     this.#logger.warn(

@@ -14,6 +14,7 @@ import { RedisStore } from '../store/redis/redis-store';
 import type { AnsweringStore } from '../store/resilient-port';
 import { ResilientStore } from '../store/resilient/resilient-store';
 import { ErrorLog } from './error-log';
+import { StartUpLint } from './lint/start-up-lint';
 import { checkedModuleOptions } from './module-options';
 import { PlanTable } from './plan-table';
 import { Planner } from './planner';
@@ -84,6 +85,7 @@ export const rateLimitProviders: Provider[] = [
   RequestLimiter,
   RequestSlots,
   RateLimitGuard,
+  StartUpLint,
   Waiters,
 ];
 
@@ -132,6 +134,7 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
     giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),
     adjust: store.adjust && ((adjustments) => store.adjust?.(adjustments)),
     reset: (buckets) => store.reset(buckets),
+    evictionPolicy: store.evictionPolicy && (() => store.evictionPolicy?.()),
   };
 }
 

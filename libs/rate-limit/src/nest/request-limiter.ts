@@ -13,6 +13,7 @@ import { type CallRecord, callRecord } from './call-record';
 import { DEFERRALS, type Deferrals, leaveCall } from './deferral';
 import { ErrorLog } from './error-log';
 import { httpAnswer, NEVER_CACHED } from './http-answer';
+import { UserWatch } from './lint/user-watch';
 import { isDeferTo, variantsOf } from './on-limit';
 import type { Plan, PlannedLimit, PlannedSlots, PlannedVariant } from './plan';
 import { PlanTable } from './plan-table';
@@ -49,7 +50,12 @@ export class RequestLimiter {
     @Inject(RequestSlots) private readonly slots: RequestSlots,
   ) {
     this.#admissions = new Admissions(limiter, waiters);
-    this.#charges = new CallCharges(options, tiers, (error) => errors.report(error));
+    this.#charges = new CallCharges(
+      options,
+      tiers,
+      (error) => errors.report(error),
+      new UserWatch(),
+    );
     this.#headers = headerWriter(options.headers);
   }
 

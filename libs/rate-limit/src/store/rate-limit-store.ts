@@ -101,6 +101,11 @@ export interface RateLimitStore {
   readonly configurations?: ConfigurationStore;
   /** For limits of what is in flight. A store without it can limit rates only. */
   readonly leases?: LeaseStore;
+  /**
+   * What the server throws away when it is full, in Redis' words (`noeviction`, `allkeys-lru` …); `undefined`: it does
+   * not say. Asked once, for a warning at the start; must answer within a moment, and not fail.
+   */
+  evictionPolicy?(): Awaitable<string | undefined>;
   /** Ends what the store itself opened. Further calls fail. */
   close?(): Awaitable<void>;
 }

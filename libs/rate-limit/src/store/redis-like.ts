@@ -6,6 +6,8 @@ export interface RedisLike {
   evalsha(sha: string, numberOfKeys: number, ...args: (string | number)[]): Promise<unknown>;
   eval(script: string, numberOfKeys: number, ...args: (string | number)[]): Promise<unknown>;
   del(key: string): Promise<unknown>;
+  /** Asked once, at the start. A client without it is not asked. */
+  info?(section: string): Promise<unknown>;
 }
 
 /**

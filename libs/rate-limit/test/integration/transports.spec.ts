@@ -1,5 +1,5 @@
 // The guard and the two kinds of time: at once where it can, later where it must; and transports it does not know.
-import { Controller, Get, Logger } from '@nestjs/common';
+import { Controller, Get, Logger, UseGuards } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import {
   type KeyResolver,
@@ -14,6 +14,7 @@ import { buildApp, closeApps } from '../support/nest-app';
 @Controller()
 class Routes {
   @Get()
+  @UseGuards(RateLimitGuard)
   @RateLimit(0.001, 2)
   get() {
     return 'ok';

@@ -119,6 +119,10 @@ export class OwnRedis implements RedisLike {
     return this.#refused() ?? this.#client.del(key);
   }
 
+  info(section: string): Promise<unknown> {
+    return this.#refused() ?? Promise.resolve(this.#client.info?.(section));
+  }
+
   /**
    * Waits for the connection, at most `ms`, and no longer than until it is refused. Returns what went wrong instead of
    * throwing it.

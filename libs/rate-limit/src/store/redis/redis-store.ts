@@ -12,6 +12,7 @@ import type {
   UnusedGrant,
 } from '../rate-limit-store';
 import { inForce } from './configuration-text';
+import { evictionPolicy } from './eviction-policy';
 import * as scripts from './lua.generated';
 import { storeError } from './redis-errors';
 import type { RedisLike } from '../redis-like';
@@ -140,6 +141,10 @@ export class RedisStore implements RateLimitStore {
     } catch (error) {
       throw storeError(error);
     }
+  }
+
+  evictionPolicy(): Promise<string | undefined> {
+    return evictionPolicy(this.#client);
   }
 
   async close(): Promise<void> {
