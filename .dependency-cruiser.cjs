@@ -33,15 +33,7 @@ const floors = [
     path: 'queue/',
     except: NEST_FILES,
     // Its order lives in scripts of its own, on connections of its own.
-    uses: [
-      'core/',
-      PORT,
-      'limiter/',
-      'http/',
-      'queue/',
-      'store/redis/',
-      'store/resilient/deadlines\\.ts$',
-    ],
+    uses: ['core/', PORT, 'limiter/', 'http/', 'queue/', 'store/redis/'],
     packages: ['bullmq'],
     node: ['crypto', 'events'],
   },

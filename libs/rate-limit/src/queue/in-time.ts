@@ -1,6 +1,6 @@
 // Bounds how long a caller waits for Redis.
 import { LimiterClosedError, type RateLimitError, StoreTimeoutError } from '../core/errors';
-import { Deadlines } from '../store/resilient/deadlines';
+import { Deadlines } from '../store/deadlines';
 import { isConfigurationError, storeError } from '../store/redis/redis-errors';
 
 /** What calls are bounded with. */

@@ -93,16 +93,24 @@ export function takeAll(
     };
   }
   const outcomes = all.map(([each], i) => {
-    if (!each.granted) return each;
-    const { limit } = charges[i];
-    const algorithm = algorithmOf(limit);
-    return {
-      ...each,
-      credits: algorithm.available(levels[i], limit, nowUs),
-      fullInUs: algorithm.timeToFull(levels[i], limit, nowUs),
-    };
+    return each.granted ? uncharged(each, charges[i], levels[i], nowUs) : each;
   });
   return { granted: false, outcomes, levels };
+}
+
+/** What `take` would say to one charge when another one of its call refuses. */
+export function lookOne(charge: BucketCharge, level: Level, nowUs: number): Outcome {
+  const [said] = asked(charge, level, nowUs);
+  return said.granted ? uncharged(said, charge, level, nowUs) : said;
+}
+
+function uncharged(said: Outcome, { limit }: BucketCharge, level: Level, nowUs: number): Outcome {
+  const algorithm = algorithmOf(limit);
+  return {
+    ...said,
+    credits: algorithm.available(level, limit, nowUs),
+    fullInUs: algorithm.timeToFull(level, limit, nowUs),
+  };
 }
 
 /** The moment of a grant matters for giving it back: it may lie ahead, or be a place in a lane. */

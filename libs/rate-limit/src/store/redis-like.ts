@@ -8,6 +8,8 @@ export interface RedisLike {
   del(key: string): Promise<unknown>;
   /** Asked once, at the start. A client without it is not asked. */
   info?(section: string): Promise<unknown>;
+  /** True for a client of a Redis Cluster, as `Cluster` of ioredis says: a call can only reach keys of one slot there. */
+  readonly isCluster?: boolean;
 }
 
 /**

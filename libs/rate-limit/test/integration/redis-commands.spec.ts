@@ -1,11 +1,10 @@
 // What the limiter asks of Redis, in Redis' own words.
 import { Redis } from 'ioredis';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseLimit } from '../../src/core/limit';
 import type { RateLimiter } from '../../src/limiter/rate-limiter';
 import { RedisStore } from '../../src/store/redis/redis-store';
 import { limiterOver } from '../support/limiter';
-import { commandCounts, forgetCommands } from '../support/redis-commands';
+import { commandCounts, forgetCommands, KeyWatch } from '../support/redis-commands';
 import { RedisServer } from '../support/redis-server';
 
 const policies = {
@@ -97,37 +96,16 @@ it('a script that the server forgot is sent whole once, and charged once', async
 });
 
 it('every key that a script touches is among its KEYS (B65)', async () => {
-  const watcher = admin.duplicate();
-  const monitor = await watcher.monitor();
-  const seen: { args: string[]; inside: boolean }[] = [];
-  monitor.on('monitor', (_time: string, args: string[], source: string) =>
-    seen.push({ args, inside: source === 'lua' }),
-  );
-  await limiter.consumeAll(all);
-  await limiter.consumeAll([...all, { key: 'alice', limit: 'route' }].slice(1));
-  await limiter.peek('alice', 'ip');
-  const store = new RedisStore(redis);
-  const limit = parseLimit({ rate: 0.001, capacity: 2 }, 'test');
-  const charge = { bucket: 'x', place: 'p', limit, price: limit.q * 1000, maxWaitUs: 1e6 };
-  const [{ startsAtUs = 0 }] = await store.take([charge]);
-  await store.giveBack([{ ...charge, startsAtUs }]);
-  // What the monitor tells comes on a connection of its own, a little later.
-  const last = () => seen.filter(({ args, inside }) => inside && args[1] === 'x').length;
-  for (let tries = 0; last() < 4 && tries < 200; tries++) await delay(10);
-  monitor.disconnect();
-  watcher.disconnect();
-  let declared: string[] = [];
-  let touched = 0;
-  const undeclared: string[] = [];
-  for (const { args, inside } of seen) {
-    const command = args[0].toLowerCase();
-    if (!inside) declared = command.startsWith('eval') ? args.slice(3, 3 + Number(args[2])) : [];
-    else if (command !== 'time') {
-      const keys = command === 'mget' ? args.slice(1) : [args[1]];
-      touched += keys.length;
-      undeclared.push(...keys.filter((key) => !declared.includes(key)));
-    }
-  }
+  const { touched, undeclared } = await KeyWatch.over(admin, async () => {
+    await limiter.consumeAll(all);
+    await limiter.consumeAll([...all, { key: 'alice', limit: 'route' }].slice(1));
+    await limiter.peek('alice', 'ip');
+    const store = new RedisStore(redis);
+    const limit = parseLimit({ rate: 0.001, capacity: 2 }, 'test');
+    const charge = { bucket: 'x', place: 'p', limit, price: limit.q * 1000, maxWaitUs: 1e6 };
+    const [{ startsAtUs = 0 }] = await store.take([charge]);
+    await store.giveBack([{ ...charge, startsAtUs }]);
+  });
   expect(undeclared).toEqual([]);
   // Three limits, two, a look, a charge and its return: bucket and configuration read, bucket written.
   expect(touched).toBe(3 * 3 + 2 * 3 + 2 + 3 + 3);

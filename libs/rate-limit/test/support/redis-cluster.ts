@@ -1,35 +1,53 @@
-// A Redis Cluster of three masters of the test's own, on loopback.
-import { Cluster, Redis } from 'ioredis';
+// A Redis Cluster of three masters of the test's own, on loopback; on request with a replica each.
+import { Cluster, type ClusterOptions, Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, RedisServer } from './redis-server';
 
 const SLOTS = 16_384;
 const MASTERS = 3;
-const START_POLLS = 500;
+const POLLS = 1000;
+/** A node that does not answer for this long is failed over. */
+const NODE_TIMEOUT_MS = 1000;
 
 export class RedisCluster {
-  private constructor(readonly masters: readonly RedisServer[]) {}
+  private constructor(
+    readonly masters: readonly RedisServer[],
+    /** The one of `masters[i]` is `replicas[i]`, until a failover. */
+    readonly replicas: readonly RedisServer[],
+  ) {}
 
-  static async start(): Promise<RedisCluster> {
-    const masters: RedisServer[] = [];
-    for (let i = 0; i < MASTERS; i++) {
+  static async start({ replicas = false } = {}): Promise<RedisCluster> {
+    const nodes: RedisServer[] = [];
+    for (let i = 0; i < (replicas ? 2 : 1) * MASTERS; i++) {
       const busPort = `${await freePort()}`;
-      masters.push(await RedisServer.start('--cluster-enabled', 'yes', '--cluster-port', busPort));
+      nodes.push(
+        await RedisServer.start(
+          ...['--cluster-enabled', 'yes', '--cluster-port', busPort],
+          ...['--cluster-node-timeout', `${NODE_TIMEOUT_MS}`, '--repl-diskless-sync-delay', '0'],
+        ),
+      );
     }
-    const cluster = new RedisCluster(masters);
+    const cluster = new RedisCluster(nodes.slice(0, MASTERS), nodes.slice(MASTERS));
     await cluster.#form();
     return cluster;
   }
 
+  get nodes(): RedisServer[] {
+    return [...this.masters, ...this.replicas];
+  }
+
   /** A client that knows the cluster. Whoever asks for it disconnects it. */
-  client(): Cluster {
-    return new Cluster(this.masters.map(({ port }) => ({ host: '127.0.0.1', port })));
+  client(options?: ClusterOptions): Cluster {
+    return new Cluster(
+      this.nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+      options,
+    );
   }
 
   /** The slots of all keys, by the cluster's own word. */
   async slots(pattern: string): Promise<Map<number, string[]>> {
     const slots = new Map<number, string[]>();
-    await this.#each(async (redis) => {
+    await this.each(this.masters, async (redis) => {
       for (const key of await redis.keys(pattern)) {
         const slot = await redis.cluster('KEYSLOT', key);
         slots.set(slot, [...(slots.get(slot) ?? []), key]);
@@ -39,40 +57,71 @@ export class RedisCluster {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.masters.map((master) => master.stop()));
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  /** Asks nodes one after the other, each on a connection of its own. */
+  async each<T>(
+    nodes: readonly RedisServer[],
+    ask: (redis: Redis, node: RedisServer) => Promise<T>,
+  ): Promise<T[]> {
+    const answers: T[] = [];
+    for (const node of nodes) {
+      const redis = new Redis(node.port);
+      answers.push(await ask(redis, node).finally(() => redis.disconnect()));
+    }
+    return answers;
+  }
+
+  /** Waits until every node sees a cluster that works. */
+  async settled(nodes: readonly RedisServer[] = this.nodes): Promise<void> {
+    await this.each(nodes, (redis) =>
+      until('the cluster did not settle', async () => {
+        const info = (await redis.cluster('INFO')) as string;
+        return info.includes('cluster_state:ok') && info.includes(`cluster_size:${MASTERS}`);
+      }),
+    );
   }
 
   async #form(): Promise<void> {
-    const ports = await Promise.all(
-      this.masters.map(async ({ port }, i) => {
-        const redis = new Redis(port);
-        const from = Math.ceil((SLOTS * i) / MASTERS);
-        const to = Math.ceil((SLOTS * (i + 1)) / MASTERS) - 1;
+    const ports = await this.each(this.nodes, async (redis, { port }) => {
+      const master = this.masters.findIndex((each) => each.port === port);
+      if (master >= 0) {
+        const from = Math.ceil((SLOTS * master) / MASTERS);
+        const to = Math.ceil((SLOTS * (master + 1)) / MASTERS) - 1;
         await redis.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
-        const [, busPort] = (await redis.config('GET', 'cluster-port')) as string[];
-        redis.disconnect();
-        return [port, Number(busPort)] as const;
-      }),
-    );
-    await this.#each(async (redis) => {
+      }
+      const [, busPort] = (await redis.config('GET', 'cluster-port')) as string[];
+      return [port, Number(busPort)] as const;
+    });
+    const ids = await this.each(this.nodes, async (redis) => {
       for (const [port, busPort] of ports) {
         await redis.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
       }
+      return (await redis.cluster('MYID')) as string;
     });
-    await this.#each(async (redis) => {
-      for (let poll = 0; poll < START_POLLS; poll++) {
-        const info = (await redis.cluster('INFO')) as string;
-        if (info.includes('cluster_state:ok') && info.includes(`cluster_size:${MASTERS}`)) return;
-        await delay(20);
-      }
-      throw new Error('the cluster did not form');
+    await this.settled(this.masters);
+    await this.each(this.replicas, async (redis, { port }) => {
+      const id = ids[this.replicas.findIndex((each) => each.port === port)];
+      await until('a replica did not find its master', () =>
+        redis.call('CLUSTER', 'REPLICATE', id).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await until('a replica did not follow its master', async () =>
+        (await redis.info('replication')).includes('master_link_status:up'),
+      );
     });
+    await this.settled();
   }
+}
 
-  async #each(ask: (redis: Redis) => Promise<void>): Promise<void> {
-    for (const { port } of this.masters) {
-      const redis = new Redis(port);
-      await ask(redis).finally(() => redis.disconnect());
-    }
+/** Asks again and again. @throws Error with `otherwise` when it takes more than twenty seconds */
+export async function until(otherwise: string, isSo: () => Promise<boolean>): Promise<void> {
+  for (let poll = 0; poll < POLLS; poll++) {
+    if (await isSo()) return;
+    await delay(20);
   }
+  throw new Error(otherwise);
 }

@@ -280,8 +280,8 @@ return 1
 } as const;
 
 export const giveBack = {
-  name: 'rlGiveBack_09aa86eb',
-  sha1: '09aa86ebfe8893c00cf9511afeca8dd3db2561f6',
+  name: 'rlGiveBack_a56c4b00',
+  sha1: 'a56c4b003a93e040d3b864bcee6f6eea78f04c05',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -492,6 +492,15 @@ for i = 1, buckets do
   local kind = kind_of(mark)
   local c, t, p, found = load_level(kind, stored[1], n, q, cap, now)
   if found then
+    if starts_at < 0 then
+      starts_at = -starts_at
+      if (kind == 1 or kind == 2) and starts_at < t then
+        if kind == 1 and starts_at >= t - n then p = math.max(0, p - price) end
+        price = 0
+      end
+      if kind == 3 then price = math.max(0, price - math.max(0, t - starts_at) * n) end
+      starts_at = math.max(starts_at, t)
+    end
     c = give_back_level(kind, c, t, n, cap, price, starts_at)
     save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
   end

@@ -1,8 +1,10 @@
-// The port as script calls. The arithmetic of the answer is the core's; the scripts are its twins.
+// The port over Redis: one script call a decision, and on a cluster one for each key of it.
 import { systemClock } from '../../core/clock';
 import { usFromMs } from '../../core/duration';
-import { peekOne } from '../bucket';
-import { underLimit, underTheirLimits } from '../in-force';
+import { StoreTimeoutError } from '../../core/errors';
+import { lookOne, peekOne } from '../bucket';
+import { Deadlines } from '../deadlines';
+import { underTheirLimits } from '../in-force';
 import type {
   Adjustment,
   BucketCharge,
@@ -11,17 +13,16 @@ import type {
   RateLimitStore,
   UnusedGrant,
 } from '../rate-limit-store';
-import { inForce } from './configuration-text';
 import { evictionPolicy } from './eviction-policy';
-import * as scripts from './lua.generated';
-import { storeError } from './redis-errors';
 import type { RedisLike } from '../redis-like';
+import { RedisBuckets, type Seen } from './redis-buckets';
 import { RedisConfigurations } from './redis-configurations';
+import { storeError } from './redis-errors';
 import { RedisLeases } from './redis-leases';
-import { RedisScript } from './redis-script';
 import { ServerClock } from './server-clock';
-import { keysOf } from './take-batch';
+import { allDone, bySlot, inOrder, mostSpecificFirst, type SlotGroup } from './slot-groups';
 import { TakeCalls } from './take-calls';
+import { TakeInTurn } from './take-in-turn';
 
 /** How a {@link RedisStore} is set up. */
 export interface RedisStoreOptions {
@@ -39,10 +40,6 @@ export interface RedisStoreOptions {
   readonly giveUpAfterMs?: number;
 }
 
-const PEEK_SCRIPT = new RedisScript(scripts.peek.lua);
-const ADJUST_SCRIPT = new RedisScript(scripts.adjust.lua);
-const GIVE_BACK_SCRIPT = new RedisScript(scripts.giveBack.lua);
-
 let setTime: (store: RedisStore, nowMs: () => number) => void;
 
 /**
@@ -59,15 +56,24 @@ export function redisStoreAt(
   return store;
 }
 
-/** Buckets in Redis, one truth for every process. One round trip a call; the server's clock decides. */
+/**
+ * Buckets in Redis, one truth for every process; the server's clock decides. One round trip a call.
+ *
+ * On a cluster the buckets of a call may live in several slots, and no server can charge them together. `take` then
+ * charges slot after slot, the most specific first, and takes back what it took when one refuses: a round trip a slot,
+ * and up to two more for a refusal. Meanwhile others may find less than there is, never more.
+ */
 export class RedisStore implements RateLimitStore {
   readonly source = 'shared';
   readonly leases: RedisLeases;
   readonly configurations: RedisConfigurations;
   readonly #client: RedisLike;
   readonly #options: RedisStoreOptions;
-  #nowMs: (() => number) | undefined;
   readonly #calls: TakeCalls;
+  readonly #buckets: RedisBuckets;
+  /** Of calls over several slots: what they took is taken back when their time is up. */
+  readonly #deadlines: Deadlines | undefined;
+  #nowMs: (() => number) | undefined;
 
   static {
     setTime = (store, nowMs) => (store.#nowMs = nowMs);
@@ -76,62 +82,38 @@ export class RedisStore implements RateLimitStore {
   constructor(client: RedisLike, options: RedisStoreOptions = {}) {
     this.#client = client;
     this.#options = options;
-    const given = () => this.#givenUs();
-    this.#calls = new TakeCalls({
-      client,
-      giveUpAfterMs: options.giveUpAfterMs,
-      givenUs: given,
-      // At first, the server's wall clock is taken to agree with ours.
-      serverClock: new ServerClock(systemClock.nowMs() - systemClock.monotonicMs()),
-    });
-    this.leases = new RedisLeases(client, given);
-    this.configurations = new RedisConfigurations(client, given);
+    const { giveUpAfterMs } = options;
+    // The time for the scripts; '' = the server's.
+    const givenUs = () => (this.#nowMs === undefined ? '' : usFromMs(this.#nowMs()));
+    // At first, the server's wall clock is taken to agree with ours.
+    const serverClock = new ServerClock(systemClock.nowMs() - systemClock.monotonicMs());
+    this.#calls = new TakeCalls({ client, giveUpAfterMs, givenUs, serverClock });
+    this.#buckets = new RedisBuckets(client, givenUs);
+    this.#deadlines = giveUpAfterMs === undefined ? undefined : new Deadlines(giveUpAfterMs);
+    this.leases = new RedisLeases(client, givenUs);
+    this.configurations = new RedisConfigurations(client, givenUs);
   }
 
   take(charges: readonly BucketCharge[]): Promise<Outcome[]> {
-    return this.#calls.take(charges);
+    if (charges.length === 1) return this.#calls.take(charges);
+    const groups = this.#groups(charges);
+    return groups.length === 1
+      ? this.#calls.take(charges)
+      : this.#takeInTurn(mostSpecificFirst(groups));
   }
 
   async peek(charges: readonly BucketCharge[]): Promise<Peeked[]> {
-    const keys = keysOf(charges);
-    const args: (string | number)[] = [this.#givenUs()];
-    for (const { limit } of charges) {
-      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint);
-    }
-    const [now, ...reply] = (await PEEK_SCRIPT.run(this.#client, keys, args)) as unknown[];
-    const asked = charges.map((charge, i) => {
-      const [credits, atUs, previous, text] = reply.slice(4 * i, 4 * i + 4);
-      const { limit, blockedUs } = inForce(String(text), Number(now));
-      const level = {
-        credits: Number(credits),
-        atUs: Number(atUs),
-        previous: Number(previous),
-        blockedUs,
-      };
-      return { charge: underLimit(charge, limit), level };
-    });
-    return underTheirLimits(
-      charges,
-      asked.map(({ charge }) => charge),
-      asked.map(({ charge, level }) => peekOne(charge, level, 0)),
-    );
+    const groups = this.#groups(charges);
+    const peeked = groups.map(({ members }) => this.#look(members, peekOne));
+    return inOrder(groups, await allDone(peeked));
   }
 
   async giveBack(grants: readonly UnusedGrant[]): Promise<void> {
-    const keys = keysOf(grants);
-    const args: (string | number)[] = [this.#givenUs()];
-    for (const { limit, price, startsAtUs } of grants) {
-      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, price, startsAtUs);
-    }
-    await GIVE_BACK_SCRIPT.run(this.#client, keys, args);
+    await allDone(this.#groups(grants).map(({ members }) => this.#buckets.giveBack(members)));
   }
 
   async adjust(adjustments: readonly Adjustment[]): Promise<void> {
-    const args: (string | number)[] = [this.#givenUs()];
-    for (const { limit, credits } of adjustments) {
-      args.push(limit.n, limit.q, limit.capacity, limit.fingerprint, credits);
-    }
-    await ADJUST_SCRIPT.run(this.#client, keysOf(adjustments), args);
+    await allDone(this.#groups(adjustments).map(({ members }) => this.#buckets.adjust(members)));
   }
 
   async reset(buckets: readonly string[]): Promise<void> {
@@ -148,11 +130,39 @@ export class RedisStore implements RateLimitStore {
   }
 
   async close(): Promise<void> {
+    this.#deadlines?.close();
     await this.#options.close?.();
   }
 
-  /** The time for the scripts; '' = the server's. */
-  #givenUs(): number | '' {
-    return this.#nowMs === undefined ? '' : usFromMs(this.#nowMs());
+  #takeInTurn(groups: readonly SlotGroup<BucketCharge>[]): Promise<Outcome[]> {
+    const askedMs = systemClock.monotonicMs();
+    const turn = new TakeInTurn(groups, {
+      take: (charges) => this.#calls.takePart(charges, askedMs),
+      look: (charges) => this.#look(charges, lookOne),
+      takeBack: (grants) => this.#buckets.takeBack(grants),
+    });
+    if (this.#deadlines === undefined) return turn.run();
+    return this.#deadlines.bound(turn.run(), () => {
+      turn.giveUp();
+      return new StoreTimeoutError('Redis did not answer for all keys of a call in time');
+    });
+  }
+
+  async #look<T extends Outcome>(
+    charges: readonly BucketCharge[],
+    said: (charge: BucketCharge, level: Seen['level'], nowUs: number) => T,
+  ): Promise<T[]> {
+    const seen = await this.#buckets.look(charges);
+    return underTheirLimits(
+      charges,
+      seen.map(({ charge }) => charge),
+      seen.map(({ charge, level }) => said(charge, level, 0)),
+    );
+  }
+
+  /** Only a cluster has several slots: elsewhere a call is one, whatever its keys. */
+  #groups<T extends { readonly bucket: string }>(call: readonly T[]): SlotGroup<T>[] {
+    if (this.#client.isCluster === true && call.length > 1) return bySlot(call);
+    return [{ members: call, at: call.map((_, i) => i) }];
   }
 }

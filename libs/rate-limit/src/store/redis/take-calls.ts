@@ -7,7 +7,9 @@ import type { RedisLike } from '../redis-like';
 import * as scripts from './lua.generated';
 import { RedisScript } from './redis-script';
 import type { ServerClock } from './server-clock';
+import { hashTag } from './slot-groups';
 import { TakeBatch } from './take-batch';
+import type { TimedOutcomes } from './take-in-turn';
 
 /** Script calls on their way at once: with two or three, Redis works on one while we prepare the next. */
 const MOST_IN_FLIGHT = 3;
@@ -35,7 +37,7 @@ interface Call {
   readonly askedMs: number;
   /** The time of a test at that moment; '' = the server's clock. */
   readonly given: number | '';
-  readonly resolve: (outcomes: Outcome[]) => void;
+  readonly resolve: (outcomes: Outcome[], clockUs: number) => void;
   readonly reject: (error: unknown) => void;
   /** Our idea of the server's clock was wrong, and is right now. */
   again?: boolean;
@@ -72,6 +74,14 @@ export class TakeCalls {
     });
   }
 
+  /** The same for a part of a call that was asked at `askedMs`, with the server's time. */
+  takePart(charges: readonly BucketCharge[], askedMs: number): Promise<TimedOutcomes> {
+    return new Promise((done, reject) => {
+      const resolve = (outcomes: Outcome[], clockUs: number) => done({ outcomes, clockUs });
+      this.#add({ charges, askedMs, given: this.#options.givenUs(), resolve, reject });
+    });
+  }
+
   #add(call: Call): void {
     this.#waiting.push(call);
     if (this.#leaving) return;
@@ -83,7 +93,7 @@ export class TakeCalls {
     this.#leaving = false;
     if (this.#waiting.length === 0) return;
     const nowMs = systemClock.monotonicMs();
-    if (isCluster(this.#options.client)) {
+    if (this.#options.client.isCluster === true) {
       // Only what lives in one slot can go together; the client puts the rest on the wire one after another.
       const bySlot = new Map<string, Call[]>();
       for (const call of this.#waiting) {
@@ -143,7 +153,10 @@ export class TakeCalls {
         const serverMs = Math.floor(Number(reply[0]) / US_PER_MS);
         serverClock.read(serverMs, nowMs, systemClock.monotonicMs());
         if (reply.length === 1) for (const call of calls) this.#late(call);
-        else batch.outcomes(reply).forEach((outcomes, i) => calls[i].resolve(outcomes));
+        else {
+          const clockUs = Number(reply[0]);
+          batch.outcomes(reply).forEach((outcomes, i) => calls[i].resolve(outcomes, clockUs));
+        }
       })
       .catch((error: unknown) => {
         for (const call of calls) call.reject(error);
@@ -181,13 +194,4 @@ export class TakeCalls {
 
 function tooLate(): StoreUnavailableError {
   return new StoreUnavailableError('Redis answered after the deadline; nothing was charged');
-}
-
-function isCluster(client: RedisLike): boolean {
-  return (client as { isCluster?: unknown }).isCluster === true;
-}
-
-/** What a cluster picks the slot of a key by. Equal tags, equal slots. */
-function hashTag(key: string): string {
-  return /\{([^}]+)\}/.exec(key)?.[1] ?? key;
 }

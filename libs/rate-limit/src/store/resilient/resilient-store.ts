@@ -160,17 +160,16 @@ export class ResilientStore implements AnsweringStore {
     );
   }
 
-  /** A charge to a bucket of its own, which lives for milliseconds. */
-  #probe([{ bucket, place }]: readonly ResilientCharge[]): Probe {
-    const charge: BucketCharge = {
-      // In the bucket's slot, and never the name of a bucket: behind the brace of its tag those have a colon.
-      bucket: `${bucket.replace('}', '}?')}:probe`,
+  /** Charges to buckets of their own, which live for milliseconds: one where each of these lives. */
+  #probe(charges: readonly ResilientCharge[]): Probe {
+    const probes = charges.map(({ bucket, place }): BucketCharge => ({
+      bucket: `${bucket}:probe`,
       place,
       limit: PROBE_LIMIT,
       price: PROBE_LIMIT.q,
       maxWaitUs: 0,
-    };
-    return async () => this.#inner.take([charge]);
+    }));
+    return async () => this.#inner.take(probes);
   }
 }
 

@@ -6,7 +6,7 @@ import {
   StoreUnavailableError,
 } from '../../core/errors';
 import { Breaker } from './breaker';
-import { Deadlines } from './deadlines';
+import { Deadlines } from '../deadlines';
 
 /** How often an outage is probed. */
 const PROBE_EVERY_MS = 250;

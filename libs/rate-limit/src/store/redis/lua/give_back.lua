@@ -2,7 +2,9 @@
 -- KEYS  1..B        buckets, of one slot; the same one may stand there again
 --       B+1..2B     what is configured for each
 -- ARGV  1           time in µs for tests; '' = the server's clock. TTLs are an hour longer then
---       then 6 a bucket: n, q, capacity, fingerprint, price (credits), the time it was granted for (µs)
+--       then 6 a bucket: n, q, capacity, fingerprint, price (credits), the time it was granted for (µs);
+--                   below 0: minus that time, of a grant that nobody heard of. It is undone: it counts as still to come,
+--                   and what it used of a window is returned to that window
 -- Reply 1
 -- An absent bucket is full and stays absent; a bucket that gets full is deleted.
 -- @include lib/now
@@ -25,6 +27,16 @@ for i = 1, buckets do
   local kind = kind_of(mark)
   local c, t, p, found = load_level(kind, stored[1], n, q, cap, now)
   if found then
+    if starts_at < 0 then
+      starts_at = -starts_at
+      if (kind == 1 or kind == 2) and starts_at < t then
+        if kind == 1 and starts_at >= t - n then p = math.max(0, p - price) end
+        price = 0
+      end
+      -- Part of its place in the lane is gone.
+      if kind == 3 then price = math.max(0, price - math.max(0, t - starts_at) * n) end
+      starts_at = math.max(starts_at, t)
+    end
     c = give_back_level(kind, c, t, n, cap, price, starts_at)
     save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
   end

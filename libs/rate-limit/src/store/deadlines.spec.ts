@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { systemClock } from '../../core/clock';
+import { systemClock } from '../core/clock';
 import { Deadlines } from './deadlines';
 
 const late = () => new Error('late');

@@ -1,5 +1,5 @@
 // One timer for many waits of one length. Knows nothing of stores.
-import { systemClock } from '../../core/clock';
+import { systemClock } from '../core/clock';
 
 interface Wait {
   readonly endsAtMs: number;
