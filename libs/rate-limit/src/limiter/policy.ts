@@ -77,7 +77,7 @@ export function checkBehaviour(behaviour: PolicyBehaviour, place: string): void 
 }
 
 /** The part of a limit that one process may use on its own; a burst of one call is always left. */
-function shareOf(limit: ParsedLimit, share: number, place: string): ParsedLimit {
+export function shareOf(limit: ParsedLimit, share: number, place: string): ParsedLimit {
   if (share === 1) return limit;
   return parseLimit(
     {
