@@ -89,19 +89,22 @@ export class CallCharges {
 
   #asked(call: Call, variant: PlannedVariant): MaybePromise<CallCharge | undefined> {
     const { caller, context } = call;
-    const { skip, cost, scoped } = variant;
+    const { skip, cost } = variant;
     return whenThere(skip?.(caller, context) ?? false, (skipped) => {
       if (skipped) return undefined;
       return whenThere(typeof cost === 'number' ? cost : cost(caller, context), (tokens) => {
         if (tokens === 0) return undefined;
-        checkCost(tokens, scoped.policy, () => placeOf(context));
-        if (isHopelessShadow(variant, tokens)) return undefined;
-        return whenThere(this.#key(call, variant), (key) => ({
-          scoped,
-          key,
-          cost: tokens,
-          variant,
-        }));
+        const { scoped: known, scopedFor } = variant;
+        return whenThere(scopedFor === undefined ? known : scopedFor(context), (scoped) => {
+          checkCost(tokens, scoped.policy, () => placeOf(context));
+          if (isHopelessShadow(variant, tokens)) return undefined;
+          return whenThere(this.#key(call, variant), (key) => ({
+            scoped,
+            key,
+            cost: tokens,
+            variant,
+          }));
+        });
       });
     });
   }

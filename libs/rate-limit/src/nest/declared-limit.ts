@@ -1,6 +1,8 @@
 // What one @RateLimit says: its arguments, in whatever form, as one set of options.
+import type { ExecutionContext } from '@nestjs/common';
 import { InvalidLimitError } from '../core/errors';
-import { shown } from '../core/limit';
+import { shown, type Limit } from '../core/limit';
+import type { MaybePromise } from '../http/maybe-promise';
 import { DEFAULT_NAME } from '../limiter/policy';
 import { checkLimitOptions, hasNumbers, tiersOf } from './limit-options';
 import type { RateLimitOptions } from './rate-limit.options';
@@ -18,6 +20,8 @@ export interface DeclaredLimit {
   readonly options: RateLimitOptions;
   /** Where it stands, for messages. */
   readonly place: string;
+  /** Numbers that are only known with a call; those of the options stand in until then. */
+  readonly numbersOf?: (context: ExecutionContext) => MaybePromise<Limit>;
 }
 
 /** A limit of plain options. @throws InvalidLimitError, UnsupportedOperationError */

@@ -6,7 +6,6 @@ import { checkBehaviour } from '../limiter/policy';
 import { checkRedisAddress } from '../store/redis-address';
 import { isRedisLike } from '../store/redis-like';
 import { checkFunction, checkKeys, checkLimitOptions, LIMIT_KEYS } from './limit-options';
-import { UnsupportedOperationError } from '../core/errors';
 import type { RateLimitModuleOptions, RateLimitOptions } from './rate-limit.options';
 
 const PLACE = 'RateLimitModule';
@@ -57,9 +56,9 @@ export function checkedModuleOptions(options: RateLimitModuleOptions): RateLimit
   checkNumber(options.storeTimeoutMs, 'storeTimeoutMs', MOST_TIMEOUT_MS);
   checkHeaders(options.headers);
   checkLimits(options);
-  if (options.throttlerCompat !== undefined && options.throttlerCompat !== false) {
-    throw new UnsupportedOperationError(
-      `${PLACE}: throttlerCompat ${shown(options.throttlerCompat)} is not available in this version: leave it out`,
+  if (options.throttlerCompat !== undefined && typeof options.throttlerCompat !== 'boolean') {
+    throw new InvalidLimitError(
+      `${PLACE}: throttlerCompat ${shown(options.throttlerCompat)} is neither true nor false`,
     );
   }
   return options;

@@ -1,4 +1,6 @@
 // The effective plan of a handler: what is charged for a call, with everything settled that can be before one.
+import type { ExecutionContext } from '@nestjs/common';
+import type { MaybePromise } from '../http/maybe-promise';
 import type { ConcurrencyLimit } from '../limiter/concurrency-limit';
 import type { ScopedPolicy } from '../limiter/policy';
 import type { ChargesOutcome } from './charge-on';
@@ -8,6 +10,8 @@ import type { DeferTo, KeyResolver, OfCall } from './rate-limit.options';
 /** A limit for the callers of one tier, or for everybody. */
 export interface PlannedVariant {
   readonly scoped: ScopedPolicy;
+  /** Where the numbers are only known with a call: the policy with them. */
+  readonly scopedFor?: (context: ExecutionContext) => MaybePromise<ScopedPolicy>;
   readonly key: KeyResolver;
   readonly cost: number | OfCall<number>;
   readonly skip: OfCall<boolean> | undefined;

@@ -3,6 +3,7 @@ import type { Type } from '@nestjs/common';
 import { InvalidLimitError, UnknownPolicyError } from '../core/errors';
 import { shown, type Limit } from '../core/limit';
 import { byIp } from '../http/key-resolvers';
+import { whenThere } from '../http/maybe-promise';
 import { DEFAULT_NAME, priceOf, type PolicyBehaviour, type ScopedPolicy } from '../limiter/policy';
 import {
   APP_SCOPE,
@@ -21,6 +22,7 @@ import { checkOnLimits } from './on-limit';
 import type { Plan, PlannedLimit, PlannedVariant } from './plan';
 import { plannedSlots } from './planned-slots';
 import type { RateLimitModuleOptions, RateLimitOptions } from './rate-limit.options';
+import type { ThrottlerLimits } from './throttler-limits';
 
 const MODULE = 'RateLimitModule';
 
@@ -37,6 +39,7 @@ export class Planner {
   constructor(
     private readonly options: RateLimitModuleOptions,
     private readonly registry: PolicyRegistry,
+    private readonly throttlers?: ThrottlerLimits,
   ) {
     const always = alwaysOf(options).map((each, i) =>
       declaredByOptions({ ...each, scope: APP_SCOPE }, `${MODULE}: always[${i}]`),
@@ -60,6 +63,7 @@ export class Planner {
       ...always.keys(),
       ...undecorated.keys(),
       ...this.#declaredNames,
+      ...(this.throttlers?.names ?? []),
     ]);
   }
 
@@ -94,12 +98,22 @@ export class Planner {
         this.#declaredNames.add(name);
       for (const name of level.skips) this.#skips.set(name, level.place);
     }
-    const { limits, decorated } = mergedLimits(levels, this.#moduleLimits);
+    const { limits, decorated } = mergedLimits(levels, this.#limitsBeside(type, handler, place));
     const planned = limits.map((each) => this.#planned(each, place));
     const slots = plannedSlots(levels, place, this.registry, this.options.key);
     const plan = { place, handler, limits: planned, slots, decorated };
     checkOnLimits(plan);
     return plan;
+  }
+
+  /** What the module adds at a handler. */
+  #limitsBeside(type: Type, handler: object, { name }: HandlerPlace): ModuleLimits {
+    if (this.throttlers === undefined) return this.#moduleLimits;
+    const { always, undecorated } = this.#moduleLimits;
+    return {
+      always: new Map([...this.throttlers.of(type, handler, name), ...always]),
+      undecorated,
+    };
   }
 
   /** The module's own limit for undecorated handlers, as if it had been declared. */
@@ -157,9 +171,15 @@ export class Planner {
   }
 
   #variant(declared: DeclaredLimit, at: HandlerPlace | undefined): PlannedVariant {
-    const { source, name, options, place } = declared;
+    const { source, name, options, place, numbersOf } = declared;
     if (source === 'numbers') {
-      return this.#settled({ ...options, name } as Limit, options, place, 'route', at);
+      const variant = this.#settled({ ...options, name } as Limit, options, place, 'route', at);
+      if (numbersOf === undefined) return variant;
+      const { scope } = variant.scoped;
+      const scopedBy = remembering((numbers: Limit) =>
+        this.registry.inline({ ...numbers, name }, options, place, scope),
+      );
+      return { ...variant, scopedFor: (context) => whenThere(numbersOf(context), scopedBy) };
     }
     this.#named(name, place);
     const policy = this.options.policies?.[name] as RateLimitOptions & Limit;
@@ -206,6 +226,22 @@ function checkCost(cost: number, { policy: { limit, name } }: ScopedPolicy, plac
   throw new InvalidLimitError(
     `${place}: cost ${cost} is more than the capacity ${limit.capacityTokens} of ${shown(name)}: no call could pass`,
   );
+}
+
+/** Calls may bring any number of different numbers; beyond these the memory starts anew. */
+const MOST_REMEMBERED = 1000;
+
+function remembering(make: (limit: Limit) => ScopedPolicy): (limit: Limit) => ScopedPolicy {
+  const made = new Map<string, ScopedPolicy>();
+  return (limit) => {
+    const key = `${limit.rate}/${limit.per}`;
+    let found = made.get(key);
+    if (found === undefined) {
+      if (made.size >= MOST_REMEMBERED) made.clear();
+      made.set(key, (found = make(limit)));
+    }
+    return found;
+  };
 }
 
 /** The same error, saying where. */

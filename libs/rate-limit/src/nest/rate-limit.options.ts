@@ -131,6 +131,11 @@ export interface RateLimitModuleOptions extends PolicyBehaviour {
    * @default 250
    */
   storeTimeoutMs?: number;
-  /** Reads the configuration of `@nestjs/throttler`. Not available yet. @default false */
+  /**
+   * Reads the throttlers of `ThrottlerModule`, and honours `@Throttle()`, `@SkipThrottle()`, `skipIf`, `ignoreUserAgents`,
+   * `getTracker` and `generateKey`: every guarded route is charged by them, all together. An own limit of a throttler's
+   * name takes its place.
+   * @default false
+   */
   throttlerCompat?: boolean;
 }

@@ -2,7 +2,7 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { bucketNamer } from '../core/bucket-key';
 import { systemClock } from '../core/clock';
-import { StoreConfigurationError } from '../core/errors';
+import { InvalidLimitError, StoreConfigurationError } from '../core/errors';
 import { ConcurrencyLimiter } from '../limiter/concurrency-limiter';
 import { LimiterEmitter } from '../limiter/events';
 import { PolicyRegistry } from '../limiter/policy-registry';
@@ -33,6 +33,7 @@ import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { RequestLimiter } from './request-limiter';
 import { RequestSlots } from './request-slots';
+import { THROTTLER_OPTIONS, ThrottlerLimits, type ThrottlerOptions } from './throttler-limits';
 import { Waiters } from './waiters';
 
 const DEFAULT_PREFIX = 'rl';
@@ -55,9 +56,9 @@ export const rateLimitProviders: Provider[] = [
   },
   {
     provide: Planner,
-    useFactory: (options: RateLimitModuleOptions, registry: PolicyRegistry) =>
-      new Planner(options, registry),
-    inject: [RATE_LIMIT_OPTIONS, POLICY_REGISTRY],
+    useFactory: planner,
+    // `ThrottlerModule` is global, where it is imported at all.
+    inject: [RATE_LIMIT_OPTIONS, POLICY_REGISTRY, { token: THROTTLER_OPTIONS, optional: true }],
   },
   { provide: SCHEDULER, useValue: systemClock },
   { provide: LIMITER_EMITTER, useClass: LimiterEmitter },
@@ -88,6 +89,26 @@ export const rateLimitProviders: Provider[] = [
   StartUpLint,
   Waiters,
 ];
+
+function planner(
+  options: RateLimitModuleOptions,
+  registry: PolicyRegistry,
+  throttlers?: ThrottlerOptions,
+): Planner {
+  if (options.throttlerCompat !== true) return new Planner(options, registry);
+  if (throttlers === undefined) {
+    throw new InvalidLimitError(
+      'RateLimitModule: throttlerCompat needs the throttlers of ThrottlerModule: import ThrottlerModule.forRoot([…]) of @nestjs/throttler, or leave throttlerCompat out',
+    );
+  }
+  const limits = new ThrottlerLimits(throttlers);
+  for (const name of limits.blocking) {
+    logger.warn(
+      `throttlerCompat: blockDuration of "${name}" is not used: a refused caller passes again when a token is there; to keep blocks, keep ThrottlerGuard over RedisTokenBucketStorage`,
+    );
+  }
+  return new Planner(options, registry, limits);
+}
 
 function policyRegistry(options: RateLimitModuleOptions): PolicyRegistry {
   const { keyPrefix = DEFAULT_PREFIX, hashKeys = false } = options;

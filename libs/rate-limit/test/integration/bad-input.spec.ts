@@ -10,7 +10,6 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
   UnknownPolicyError,
-  UnsupportedOperationError,
 } from 'nest-rate-limit';
 import { buildApp, closeApps } from '../support/nest-app';
 
@@ -170,13 +169,6 @@ describe('module options', () => {
     expect(() => RateLimitModule.forRoot(unchecked({ isGlobal: 'yes' }))).toThrow(
       'RateLimitModule: isGlobal "yes" is not true or false',
     );
-  });
-
-  it('throttlerCompat comes later', async () => {
-    const error = await startError({
-      imports: [RateLimitModule.forRoot({ throttlerCompat: true })],
-    });
-    expect(error).toBeInstanceOf(UnsupportedOperationError);
   });
 
   it('takes frozen options, and none', async () => {
