@@ -71,7 +71,7 @@ export const rateLimitProviders: Provider[] = [
   {
     provide: ANSWERING_STORE,
     useFactory: answeringStore,
-    inject: [RATE_LIMIT_STORE, RATE_LIMIT_OPTIONS, LIMITER_EMITTER],
+    inject: [RATE_LIMIT_STORE, RATE_LIMIT_OPTIONS, LIMITER_EMITTER, ErrorLog],
   },
   {
     provide: ConcurrencyLimiter,
@@ -163,10 +163,12 @@ function answeringStore(
   store: RateLimitStore,
   { storeTimeoutMs = DEFAULT_TIMEOUT_MS, maxBuckets }: RateLimitModuleOptions,
   events: LimiterEmitter,
+  errors: ErrorLog,
 ): ResilientStore {
   return new ResilientStore(store, {
     timeoutMs: storeTimeoutMs,
     maxBuckets,
+    onRefused: (error) => errors.report(error),
     onChange: (cause) => {
       if (cause === undefined) {
         logger.log('the rate limit store is back');

@@ -82,12 +82,9 @@ export class ResilientLeases implements AnsweringLeases {
     return { ...held, source: 'local', degraded: true };
   }
 
-  async #releaseShared(request: ResilientSlotRequest): Promise<void> {
-    try {
-      await this.calls.inTime(async () => this.inner.release(request));
-    } catch {
-      // The lease ends by itself.
-    }
+  /** What cannot be told, the lease ends by itself. */
+  #releaseShared(request: ResilientSlotRequest): Promise<void> {
+    return this.calls.unheard(async () => this.inner.release(request));
   }
 }
 

@@ -17,6 +17,8 @@ export interface SharedCallsOptions {
   readonly timeoutMs: number;
   /** Told once when an outage begins, with its cause, and once when it ends, without. */
   readonly onChange?: (cause: Error | undefined) => void;
+  /** Told of each refusal that no caller hears of. */
+  readonly onRefused?: (error: StoreConfigurationError) => void;
 }
 
 /** A call that writes to the store, and leaves nothing there. */
@@ -64,6 +66,15 @@ export class SharedCalls {
         this.#probeLater(probe);
       }
       throw error;
+    }
+  }
+
+  /** A call that nobody waits for: an outage is none of its caller's business, a refusal is told. Never fails. */
+  async unheard(call: () => Promise<unknown>): Promise<void> {
+    try {
+      await this.inTime(call);
+    } catch (error) {
+      if (StoreConfigurationError.is(error)) this.#options.onRefused?.(error);
     }
   }
 
