@@ -87,10 +87,9 @@ export class Configurations {
   }
 
   #policyOf({ policy = DEFAULT_NAME }: ConfigurationOptions, place: string): string {
-    const known = this.registry.knownNames;
-    if (known.includes(policy)) return policy;
+    if (this.registry.isKnown(policy)) return policy;
     throw new UnknownPolicyError(
-      `${place}: policy ${shown(policy)} is not known; known policies: ${known.join(', ')}`,
+      `${place}: policy ${shown(policy)} is not known; known policies: ${this.registry.knownNames.join(', ')}`,
     );
   }
 

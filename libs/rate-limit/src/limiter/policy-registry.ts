@@ -113,6 +113,11 @@ export class PolicyRegistry {
     return [...new Set([DEFAULT_NAME, ...this.#names.keys()])];
   }
 
+  /** True for one of {@link knownNames}. */
+  isKnown(policy: unknown): boolean {
+    return policy === DEFAULT_NAME || this.#names.has(policy as string);
+  }
+
   /** The name of what is configured for a key under a policy, whatever the scope. */
   configurationName(policy: string, key: string): string {
     return this.namer.place(policy, APP_SCOPE).configuration(key);

@@ -3,6 +3,7 @@ import { InvalidLimitError } from '../core/errors';
 import { shown, type Limit } from '../core/limit';
 import { headerWriter } from '../http/rate-limit-headers';
 import { checkBehaviour } from '../limiter/policy';
+import { MOST_BUCKETS } from '../store/bucket';
 import { checkRedisAddress } from '../store/redis-address';
 import { isRedisLike } from '../store/redis-like';
 import { checkFunction, checkKeys, checkLimitOptions, LIMIT_KEYS } from './limit-options';
@@ -52,7 +53,7 @@ export function checkedModuleOptions(options: RateLimitModuleOptions): RateLimit
   checkBehaviour(options, PLACE);
   checkStore(options);
   checkHashKeys(options.hashKeys);
-  checkNumber(options.maxBuckets, 'maxBuckets', Number.MAX_SAFE_INTEGER);
+  checkNumber(options.maxBuckets, 'maxBuckets', MOST_BUCKETS);
   checkNumber(options.storeTimeoutMs, 'storeTimeoutMs', MOST_TIMEOUT_MS);
   checkHeaders(options.headers);
   checkLimits(options);

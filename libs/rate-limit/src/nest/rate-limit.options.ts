@@ -103,7 +103,11 @@ export interface RateLimitModuleOptions extends PolicyBehaviour {
    * @default false
    */
   hashKeys?: boolean | { secret: string };
-  /** Bound of the memory store and of the local fallback; at least 1. @default 1_000_000 */
+  /**
+   * Bound of the memory store and of the local fallback, 1 to 16_000_000; a bucket takes about 300 bytes. At the bound,
+   * callers that are not kept yet share one bucket a policy and scope.
+   * @default 1_000_000
+   */
   maxBuckets?: number;
   /** @default true */
   isGlobal?: boolean;

@@ -5,6 +5,9 @@ import { reframe, windowStart } from '../core/algorithms/window';
 import type { ParsedLimit } from '../core/limit';
 import type { BucketCharge, Outcome, Peeked } from './rate-limit-store';
 
+/** The most buckets that a process keeps: Node's Map takes 2^24 entries. */
+export const MOST_BUCKETS = 16_000_000;
+
 /** What a store keeps of a bucket: its level, and the limit it was counted under. */
 export interface BucketState {
   readonly level: Level;

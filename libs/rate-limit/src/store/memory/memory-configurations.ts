@@ -1,9 +1,11 @@
-// Configurations in a Map of this process. Those that have ended go as others arrive.
+// Configurations in this process. Bounded; those that have ended go as others arrive.
 import { systemClock, type Clock } from '../../core/clock';
+import { StoreUnavailableError } from '../../core/errors';
 import { msFromUsCeil, US_PER_MS, usFromMs } from '../../core/duration';
 import { parseLimit, type ParsedLimit } from '../../core/limit';
 import type { Configuration, ConfigurationStore, ConfiguredLimit } from '../configuration-store';
 import type { InForce } from '../in-force';
+import { BucketMap } from './bucket-map';
 
 interface Kept {
   readonly configured?: ConfiguredLimit;
@@ -15,11 +17,19 @@ interface Kept {
 
 const NOTHING: Kept = { endsUs: 0, blockedUntilUs: 0 };
 
+/** How many are looked at for every change: more than one, so that their number shrinks. */
+const SWEEP_PER_CHANGE = 4;
+const SWEEP_AT_BOUND = 1000;
+
 /** Configurations of one process; answers at once. */
 export class MemoryConfigurations implements ConfigurationStore {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BucketMap<Kept>();
 
-  constructor(private readonly clock: Clock = systemClock) {}
+  /** @param most a further key is refused: what was set by hand must hold until it ends */
+  constructor(
+    private readonly clock: Clock = systemClock,
+    private readonly most = 1_000_000,
+  ) {}
 
   /** Configurations kept now, those that have ended and were not swept yet included. */
   get size(): number {
@@ -69,14 +79,33 @@ export class MemoryConfigurations implements ConfigurationStore {
     };
   }
 
+  /** @throws StoreUnavailableError when there is no room for one more key */
   #change(name: string, change: Partial<Kept>): void {
     const nowUs = this.#nowUs;
-    for (const [each, { endsUs, blockedUntilUs }] of this.#kept) {
-      if (endsUs <= nowUs && blockedUntilUs <= nowUs) this.#kept.delete(each);
-    }
+    this.#sweep(SWEEP_PER_CHANGE, nowUs);
     const kept = { ...this.#at(name, nowUs), ...change };
-    if (kept.endsUs === 0 && kept.blockedUntilUs === 0) this.#kept.delete(name);
-    else this.#kept.set(name, kept);
+    if (kept.endsUs === 0 && kept.blockedUntilUs === 0) {
+      this.#kept.delete(name);
+      return;
+    }
+    if (this.#kept.size >= this.most && !this.#kept.has(name)) {
+      this.#sweep(SWEEP_AT_BOUND, nowUs);
+      if (this.#kept.size >= this.most) {
+        throw new StoreUnavailableError(
+          `the memory store keeps ${this.most} configurations and blocks already, its maxBuckets: raise it, give them shorter times, or use redis`,
+        );
+      }
+    }
+    this.#kept.set(name, kept);
+  }
+
+  #sweep(count: number, nowUs: number): void {
+    for (let i = 0; i < count; i++) {
+      const next = this.#kept.next();
+      if (next === undefined) return;
+      const [name, { endsUs, blockedUntilUs }] = next;
+      if (endsUs <= nowUs && blockedUntilUs <= nowUs) this.#kept.delete(name);
+    }
   }
 
   get #nowUs(): number {

@@ -12,6 +12,10 @@ function charge(bucket: string, limit: Limit, cost = 1, place = 'p'): BucketChar
 
 const SLOW: Limit = { rate: 0.001, capacity: 2 };
 
+function times<T>(count: number, make: (i: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
 describe('MemoryStore', () => {
   let clock: FakeClock;
   beforeEach(() => {
@@ -65,12 +69,17 @@ describe('MemoryStore', () => {
     expect(milliseconds.length).toBeGreaterThan(2 * new Set(milliseconds).size);
   });
 
-  it.each([0, -1, 1.5, NaN, Infinity, '10', null])('refuses maxBuckets %p', (maxBuckets) => {
-    expect(() => new MemoryStore({ maxBuckets: maxBuckets as number })).toThrow(InvalidLimitError);
-    expect(() => new MemoryStore({ maxBuckets: maxBuckets as number })).toThrow(
-      'MemoryStore: maxBuckets',
-    );
-  });
+  it.each([0, -1, 1.5, NaN, Infinity, 16_000_001, '10', null])(
+    'refuses maxBuckets %p',
+    (maxBuckets) => {
+      expect(() => new MemoryStore({ maxBuckets: maxBuckets as number })).toThrow(
+        InvalidLimitError,
+      );
+      expect(() => new MemoryStore({ maxBuckets: maxBuckets as number })).toThrow(
+        'MemoryStore: maxBuckets',
+      );
+    },
+  );
 
   describe('forgets', () => {
     it('full buckets as others arrive: a million keys, a flat size', () => {
@@ -174,12 +183,53 @@ describe('MemoryStore', () => {
     });
   });
 
-  it('has no timer', () => {
-    jest.useFakeTimers();
-    const store = new MemoryStore({ clock });
-    for (let i = 0; i < 1000; i++) store.take([charge(`key ${i}`, SLOW)]);
-    expect(jest.getTimerCount()).toBe(0);
-    jest.useRealTimers();
+  describe('when nobody calls', () => {
+    beforeEach(() => jest.useFakeTimers());
+    afterEach(() => jest.useRealTimers());
+    const flooded = (count: number) => {
+      const store = new MemoryStore({ clock });
+      for (let i = 0; i < count; i++) store.take([charge(`key ${i}`, { rate: 1, capacity: 2 })]);
+      return store;
+    };
+
+    it('has no timer while it is small', () => {
+      flooded(10_000);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+
+    it('forgets what a flood left behind, with one timer, until it is small', () => {
+      const store = flooded(60_000);
+      expect(jest.getTimerCount()).toBe(1);
+      jest.advanceTimersByTime(10_000);
+      expect([store.size, jest.getTimerCount()]).toEqual([60_000, 1]); // nothing is full yet
+      clock.advance(1000);
+      jest.advanceTimersByTime(3000);
+      expect(store.size).toBeLessThanOrEqual(10_000);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+
+    it('keeps what is not full', () => {
+      const store = flooded(60_000);
+      for (let i = 0; i < 20_000; i++) store.take([charge(`slow ${i}`, SLOW)]);
+      clock.advance(1000);
+      jest.advanceTimersByTime(10_000);
+      expect(store.size).toBeGreaterThanOrEqual(20_000);
+      expect(store.peek([charge('slow 7', SLOW)])[0].known).toBe(true);
+      store.close();
+      expect(jest.getTimerCount()).toBe(0);
+    });
+  });
+
+  it('bounds the buckets of new keys as well, whoever chooses the places', () => {
+    const store = new MemoryStore({ clock, maxBuckets: 100 });
+    for (let i = 0; i < 100; i++) store.take([charge(`key ${i}`, SLOW)]);
+    const granted = (place: string) =>
+      store.take([charge(`new ${place}`, SLOW, 2, place)])[0].granted;
+    expect(times(1000, (i) => granted(`p:scope${i}`)).every(Boolean)).toBe(true);
+    expect(store.size).toBe(1100);
+    // From here on all places share one, and those that have their own keep it.
+    expect([granted('p:one'), granted('p:two'), granted('p:scope7')]).toEqual([true, false, false]);
+    expect(store.size).toBe(1101);
   });
 
   it('lower: takes a bucket down to a level, never up', () => {

@@ -1,10 +1,10 @@
-// Buckets in a Map of this process. Bounded, no timer per key: full buckets go as others arrive.
+// Buckets in this process. Bounded, no timer per key: full buckets go as others arrive.
 import { algorithmOf, type Level } from '../../core/algorithms/algorithm';
 import { usFromMs } from '../../core/duration';
 import { InvalidLimitError } from '../../core/errors';
 import { type ParsedLimit, shown } from '../../core/limit';
 import { systemClock, type Clock } from '../../core/clock';
-import { type BucketState, levelOf, peekOne, takeAll } from '../bucket';
+import { type BucketState, levelOf, MOST_BUCKETS, peekOne, takeAll } from '../bucket';
 import type {
   Adjustment,
   BucketCharge,
@@ -14,14 +14,17 @@ import type {
   UnusedGrant,
 } from '../rate-limit-store';
 import { adjustmentUnder, type InForce, underLimit, underTheirLimits } from '../in-force';
+import { BucketMap } from './bucket-map';
+import { IdleSweep } from './idle-sweep';
 import { MemoryConfigurations } from './memory-configurations';
 import { MemoryLeases } from './memory-leases';
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * The most buckets kept at once, at least 1. At the bound, keys that are not kept yet share one
-   * bucket a policy and scope: a flood of made-up keys cannot push a drained bucket out.
+   * The most buckets kept at once, from 1 to 16_000_000; one takes about 300 bytes. At the bound, keys that are not kept
+   * yet share one bucket a policy and scope: a flood of made-up keys cannot push a drained bucket out. The same bound
+   * holds for configurations and blocks; at theirs, a further one is refused.
    * @default 1_000_000
    */
   readonly maxBuckets?: number;
@@ -34,6 +37,8 @@ interface KeptBucket extends BucketState {
   fullAtUs: number;
 }
 
+/** Places that have a bucket for new keys of their own; scopes may be chosen at run time, so there is a bound. */
+const MOST_OVERFLOWS = 1000;
 /** How many kept buckets are looked at for every new one: more than one, so that the Map shrinks. */
 const SWEEP_PER_INSERT = 4;
 /** No bucket name starts so: names start with the key prefix and a brace. */
@@ -49,20 +54,22 @@ export class MemoryStore implements RateLimitStore {
   readonly configurations: MemoryConfigurations;
   readonly #maxBuckets: number;
   readonly #clock: Clock;
-  readonly #buckets = new Map<string, KeptBucket>();
-  #sweep = this.#buckets.entries();
+  readonly #buckets = new BucketMap<KeptBucket>();
+  readonly #idle = new IdleSweep();
+  /** Buckets of new keys at the bound. */
+  readonly #overflows = new Set<string>();
 
   /** @throws InvalidLimitError */
   constructor({ maxBuckets = 1_000_000, clock = systemClock }: MemoryStoreOptions = {}) {
-    if (!Number.isSafeInteger(maxBuckets) || maxBuckets < 1) {
+    if (!Number.isSafeInteger(maxBuckets) || maxBuckets < 1 || maxBuckets > MOST_BUCKETS) {
       throw new InvalidLimitError(
-        `MemoryStore: maxBuckets ${shown(maxBuckets)} is not a whole number of at least 1`,
+        `MemoryStore: maxBuckets ${shown(maxBuckets)} is not a whole number from 1 to ${MOST_BUCKETS}`,
       );
     }
     this.#maxBuckets = maxBuckets;
     this.#clock = clock;
     this.leases = new MemoryLeases(clock);
-    this.configurations = new MemoryConfigurations(clock);
+    this.configurations = new MemoryConfigurations(clock, maxBuckets);
   }
 
   /** Buckets kept now, full ones that were not swept yet included. */
@@ -142,7 +149,23 @@ export class MemoryStore implements RateLimitStore {
   }
 
   reset(buckets: readonly string[]): void {
-    for (const bucket of buckets) this.#buckets.delete(bucket);
+    for (const bucket of buckets) this.#forget(bucket);
+  }
+
+  /** Walks on over `count` buckets and drops those that are full. True: the walk came to its end. @internal */
+  sweep(count: number, nowUs = usFromMs(this.#clock.nowMs())): boolean {
+    for (let i = 0; i < count; i++) {
+      const next = this.#buckets.next();
+      if (next === undefined) return true;
+      const [name, { fullAtUs }] = next;
+      if (fullAtUs <= nowUs) this.#forget(name);
+    }
+    return false;
+  }
+
+  /** Ends what goes on without calls. What is kept stays. */
+  close(): void {
+    this.#idle.stop();
   }
 
   #inForce(
@@ -173,33 +196,37 @@ export class MemoryStore implements RateLimitStore {
   }
 
   /** Where a charge is booked: its own bucket while there is room, else the one of its place. */
-  #nameOf({ bucket, place }: Pick<BucketCharge, 'bucket' | 'place'>, nowUs: number): string {
+  #nameOf(
+    { bucket, place, limit }: Pick<BucketCharge, 'bucket' | 'place' | 'limit'>,
+    nowUs: number,
+  ): string {
     if (this.#buckets.size < this.#maxBuckets || this.#buckets.has(bucket)) return bucket;
-    this.#forgetFull(nowUs);
-    return this.#buckets.size < this.#maxBuckets ? bucket : OVERFLOW + place;
+    this.sweep(SWEEP_PER_INSERT, nowUs);
+    if (this.#buckets.size < this.#maxBuckets) return bucket;
+    const overflow = OVERFLOW + place;
+    if (this.#overflows.size < MOST_OVERFLOWS || this.#overflows.has(overflow)) return overflow;
+    // No place's name: in one there is a colon before any space.
+    return `${OVERFLOW}all ${limit.algorithm}`;
   }
 
   #keepLevel(name: string, level: Level, limit: ParsedLimit, nowUs: number): void {
     const fullInUs = algorithmOf(limit).timeToFull(level, limit, nowUs);
-    if (fullInUs <= 0) this.#buckets.delete(name);
+    if (fullInUs <= 0) this.#forget(name);
     else this.#keep(name, { level, limit, fullAtUs: nowUs + fullInUs }, nowUs);
   }
 
   #keep(name: string, bucket: KeptBucket, nowUs: number): void {
-    if (!this.#buckets.has(name)) this.#forgetFull(nowUs);
+    const isNew = !this.#buckets.has(name);
+    // Full buckets go as others arrive: forgetting them changes nothing.
+    if (isNew) this.sweep(SWEEP_PER_INSERT, nowUs);
     this.#buckets.set(name, bucket);
+    if (!isNew) return;
+    if (name.startsWith(OVERFLOW)) this.#overflows.add(name);
+    this.#idle.watch(this);
   }
 
-  /** Walks on a few buckets and drops those that are full: forgetting them changes nothing. */
-  #forgetFull(nowUs: number): void {
-    for (let i = 0; i < SWEEP_PER_INSERT; i++) {
-      const next = this.#sweep.next();
-      if (next.done) {
-        this.#sweep = this.#buckets.entries();
-        return;
-      }
-      const [name, { fullAtUs }] = next.value;
-      if (fullAtUs <= nowUs) this.#buckets.delete(name);
-    }
+  #forget(name: string): void {
+    this.#buckets.delete(name);
+    if (this.#overflows.size > 0) this.#overflows.delete(name);
   }
 }

@@ -60,6 +60,10 @@ export class LocalBuckets {
   reset(buckets: readonly string[]): void {
     this.store.reset(buckets);
   }
+
+  close(): void {
+    this.store.close();
+  }
 }
 
 function isLocal({ failureMode }: ResilientCharge): boolean {

@@ -113,6 +113,7 @@ export class ResilientStore implements AnsweringStore {
     try {
       await this.#inner.close?.();
     } finally {
+      this.#local.close();
       this.#calls.close();
     }
   }
