@@ -41,7 +41,7 @@ export class Configurations {
   async configure(
     key: string,
     limit: Limit | { tier: string },
-    options: ConfigureOptions = {},
+    options: ConfigureOptions,
   ): Promise<void> {
     const policy = this.#policyOf(options, 'configure');
     const { ttlMs = Infinity, reason } = options;
@@ -56,7 +56,7 @@ export class Configurations {
   }
 
   /** Ends a configured limit; the policy's own numbers hold again. */
-  async clear(key: string, options: ConfigurationOptions = {}): Promise<void> {
+  async clear(key: string, options: ConfigurationOptions): Promise<void> {
     const policy = this.#policyOf(options, 'clearConfiguration');
     await this.#store.clear(this.#name(policy, key));
   }

@@ -16,6 +16,7 @@ import type { Awaitable } from '../store/rate-limit-store';
 import type { AnsweringStore } from '../store/resilient-port';
 import { type AcquireOptions, BoundLimiter, checkFunction } from './bound-limiter';
 import { type BudgetHold, type BudgetOptions, spend } from './budget';
+import { checkCharges, checkOptions, checkScope, checkSignal, checkWait } from './call-checks';
 import { bucketCharge, combined, decision, letPass, merged, type PreparedCharge } from './charge';
 import { LimiterEmitter } from './events';
 import { hold, type Hold } from './hold';
@@ -65,8 +66,6 @@ export interface BucketInfo {
 
 const DEFAULT_WAIT_MS = 60_000;
 const LONGEST_WARM_UP_MS = 86_400_000;
-/** Times beyond this are not counted: 100 years. */
-const MOST_WAIT_MS = 100 * 365.25 * 86_400_000;
 
 /** Decides charges. All instances on one store share their buckets. */
 export class RateLimiter {
@@ -105,7 +104,9 @@ export class RateLimiter {
 
   /**
    * Makes several charges together: all of them, or none. One call of the store. Charges of one
-   * bucket add up. An empty list is an error: nothing could bind.
+   * bucket add up.
+   *
+   * @param charges 1 to 1000
    */
   async consumeAll(charges: readonly Charge[]): Promise<CombinedDecision> {
     return this.decide(this.#allPrepared(charges, 'consumeAll'));
@@ -122,6 +123,7 @@ export class RateLimiter {
    * @throws InvalidLimitError, InvalidCostError, CostExceedsCapacityError, MissingKeyError; StoreUnavailableError when `closed`
    */
   async acquire(key: string, limit?: LimitRef, options: AcquireOptions = {}): Promise<Acquired> {
+    checkOptions(options, 'acquire');
     const { cost, timeoutMs = DEFAULT_WAIT_MS, signal } = options;
     const { numbers, warmUpMs } = warmUpOf(limit);
     const charge = this.#prepared({ key, limit: numbers, cost });
@@ -142,16 +144,20 @@ export class RateLimiter {
   async reserve(
     key: string,
     limit?: LimitRef,
-    { cost, maxWaitMs }: { cost?: number; maxWaitMs?: number } = {},
+    options: { cost?: number; maxWaitMs?: number } = {},
   ): Promise<Reservation> {
+    checkOptions(options, 'reserve');
+    const { cost, maxWaitMs } = options;
     return single(await this.reserveAll([{ key, limit, cost }], { maxWaitMs }));
   }
 
   /** Reserves several charges together: all of them, or none. Its moment is the latest of theirs. */
   async reserveAll(
     charges: readonly Charge[],
-    { maxWaitMs = 0 }: { maxWaitMs?: number } = {},
+    options: { maxWaitMs?: number } = {},
   ): Promise<CombinedReservation> {
+    checkOptions(options, 'reserveAll');
+    const { maxWaitMs = 0 } = options;
     checkWait(maxWaitMs, 'reserve: maxWaitMs');
     return this.#reserve(this.#allPrepared(charges, 'reserveAll'), maxWaitMs);
   }
@@ -166,9 +172,11 @@ export class RateLimiter {
    */
   async withBudget<T>(
     charges: readonly Charge[],
-    { maxWaitMs = DEFAULT_WAIT_MS, signal }: BudgetOptions,
+    options: BudgetOptions,
     fn: (hold: BudgetHold) => T | Promise<T>,
   ): Promise<Awaited<T>> {
+    checkOptions(options, 'withBudget');
+    const { maxWaitMs = DEFAULT_WAIT_MS, signal } = options;
     checkWait(maxWaitMs, 'withBudget: maxWaitMs');
     checkSignal(signal, 'withBudget');
     checkFunction(fn, 'withBudget: fn');
@@ -218,6 +226,8 @@ export class RateLimiter {
    */
   async reset(key: string, limit?: LimitRef, options: { scope?: string } = {}): Promise<void> {
     this.#check(key);
+    checkOptions(options, 'reset');
+    checkScope(options.scope);
     const places =
       limit === undefined
         ? [...this.registry.places]
@@ -252,15 +262,17 @@ export class RateLimiter {
   async configure(
     key: string,
     limit: Limit | { tier: string },
-    options?: ConfigureOptions,
+    options: ConfigureOptions = {},
   ): Promise<void> {
     this.#check(key);
+    checkOptions(options, 'configure');
     await this.#configurations.configure(key, limit, options);
   }
 
   /** Ends what was configured: the policy's own numbers hold again. Blocks stay. Nothing configured is no error. */
-  async clearConfiguration(key: string, options?: ConfigurationOptions): Promise<void> {
+  async clearConfiguration(key: string, options: ConfigurationOptions = {}): Promise<void> {
     this.#check(key);
+    checkOptions(options, 'clearConfiguration');
     await this.#configurations.clear(key, options);
   }
 
@@ -447,16 +459,13 @@ export class RateLimiter {
   }
 
   #allPrepared(charges: readonly Charge[], what: string): PreparedCharge[] {
-    if (!Array.isArray(charges) || charges.length === 0) {
-      throw new InvalidLimitError(
-        `${what}: ${shown(charges)} is not a list of at least one charge`,
-      );
-    }
+    checkCharges(charges, what);
     return charges.map((charge) => this.#prepared(charge));
   }
 
   #prepared({ key, limit, cost = 1, scope }: Charge): PreparedCharge {
     this.#check(key);
+    checkScope(scope);
     return { scoped: this.registry.resolve(limit, scope), key, cost };
   }
 
@@ -495,14 +504,4 @@ function checkReservable({ name, limit }: Policy): void {
   throw new UnsupportedOperationError(
     `policy "${name}" counts by "${limit.algorithm}", which promises no later moment: reserve with maxWaitMs 0, use acquire, or another algorithm`,
   );
-}
-
-function checkWait(ms: unknown, what: string): void {
-  if (typeof ms === 'number' && ms >= 0 && ms <= MOST_WAIT_MS) return;
-  throw new InvalidLimitError(`${what} ${shown(ms)} is not a number of ms, 0 to 100 years`);
-}
-
-function checkSignal(signal: unknown, what: string): void {
-  if (signal === undefined || signal instanceof AbortSignal) return;
-  throw new InvalidLimitError(`${what}: signal ${shown(signal)} is not an AbortSignal`);
 }

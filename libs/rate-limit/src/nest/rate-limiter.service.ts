@@ -2,7 +2,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Scheduler } from '../core/clock';
 import type { CombinedDecision, Decision } from '../core/decision';
-import { RateLimitExceededError } from '../core/errors';
+import { InvalidLimitError, RateLimitExceededError } from '../core/errors';
+import { shown } from '../core/limit';
 import { ConcurrencyLimiter, type WithConcurrencyOptions } from '../limiter/concurrency-limiter';
 import type { LimiterEmitter } from '../limiter/events';
 import type { PolicyRegistry } from '../limiter/policy-registry';
@@ -66,6 +67,9 @@ export class RateLimiterService extends RateLimiter {
    * @throws RateLimitExceededError for a denial
    */
   assertAllowed(decision: Decision | CombinedDecision): void {
+    if (typeof decision !== 'object' || decision === null) {
+      throw new InvalidLimitError(`assertAllowed: ${shown(decision)} is not a decision`);
+    }
     if (decision.allowed) return;
     const decisions = 'decisions' in decision ? decision.decisions : [decision];
     const { policy, cost, retryAfterMs } = 'binding' in decision ? decision.binding : decision;

@@ -61,8 +61,9 @@ export class JobResults {
    * The value of a job, as soon as there is one.
    * @throws ResultTimeoutError, JobFailedError, JobExpiredError, JobCancelledError, or the signal's reason
    */
-  async wait(id: string, { timeoutMs: asked, signal }: ResultOptions = {}): Promise<unknown> {
-    const timeoutMs = checkedTimeout(asked);
+  async wait(id: string, options: ResultOptions = {}): Promise<unknown> {
+    const timeoutMs = checkedTimeout(options);
+    const { signal } = options;
     if (this.#closed) throw new LimiterClosedError(`job ${id}: the queue is closed`);
     signal?.throwIfAborted();
     this.#listening ??= this.channels.listen(this.names.ended, (ended) => {

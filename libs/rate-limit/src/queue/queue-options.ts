@@ -45,13 +45,33 @@ const OPTION_NAMES = [
   'submitOnly',
 ];
 
-/** @throws UnsupportedOperationError for a job option that the queue decides itself */
+/**
+ * @throws InvalidLimitError for options that cannot be stored
+ * @throws UnsupportedOperationError for a job option that the queue decides itself
+ */
 export function checkJobOptions(job: JobsOptions | undefined, place: string): void {
+  if (job === undefined) return;
+  if (typeof job !== 'object' || job === null) {
+    throw new InvalidLimitError(`${place}: job ${shown(job)} is not a set of options of BullMQ`);
+  }
   for (const [option, why] of Object.entries(REFUSED_JOB_OPTIONS)) {
-    if (job !== undefined && (job as Record<string, unknown>)[option] !== undefined) {
+    if ((job as Record<string, unknown>)[option] !== undefined) {
       throw new UnsupportedOperationError(`${place}: job.${option} cannot be set: ${why}`);
     }
   }
+  try {
+    JSON.stringify(job, refuseUnstorable);
+  } catch (error) {
+    throw new InvalidLimitError(`${place}: job cannot be stored: ${String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function refuseUnstorable(name: string, value: unknown): unknown {
+  const stored = typeof value === 'number' ? Number.isFinite(value) : typeof value !== 'symbol';
+  if (!stored) throw new TypeError(`${name} is ${shown(value)}`);
+  return value;
 }
 
 /**

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { JobsOptions, Queue } from 'bullmq';
 import { WaitTooLongError } from '../core/errors';
+import { checkOptions } from '../limiter/call-checks';
+import { storeError } from '../store/redis/redis-errors';
 import { endingText } from './ending';
 import type { InTime } from './in-time';
 import type { JobResults } from './job-results';
@@ -15,7 +17,13 @@ import type { QueueNames } from './queue-names';
 import { checkJobOptions } from './queue-options';
 import { wholeNumber } from './whole-number';
 import type { Reconciler } from './reconciler';
-import { checkIdempotencyKey, checkedCost, serialised } from './submission-checks';
+import {
+  checkIdempotencyKey,
+  checkItems,
+  checkJobId,
+  checkedCost,
+  serialised,
+} from './submission-checks';
 import type { Accepted, Submissions } from './submissions';
 import type { Ticket } from './ticket';
 
@@ -75,6 +83,7 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
    * @throws StoreUnavailableError when Redis does not answer in time; the job will not run
    */
   async submit(data: Data, options: SubmitOptions = {}): Promise<Ticket<Result>> {
+    checkOptions(options, `queue ${this.name}: submit`);
     return this.submitTo(this.#parts.lanes.ofPayload(data, options.key), data, options);
   }
 
@@ -94,6 +103,7 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
    * `idempotencyKey` to be able to repeat the call.
    */
   async submitMany(items: readonly SubmitItem<Data>[]): Promise<Ticket<Result>[]> {
+    checkItems(items, this.name);
     // Sent one behind the other on one connection, so they keep their order.
     const sent = await Promise.allSettled(
       items.map(({ data, ...options }) => this.submit(data, options)),
@@ -127,6 +137,7 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
 
   /** A ticket for a job that was submitted before, in any process. */
   ticket(id: string): Pick<Ticket<Result>, 'id' | 'result' | 'cancel' | 'ending'> {
+    checkJobId(id, this.name);
     return {
       id,
       result: (options?: ResultOptions) => this.#parts.results.wait(id, options) as Promise<Result>,
@@ -137,6 +148,7 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
 
   /** What a job does now; `undefined` for one that is not known, or was forgotten. */
   async status(id: string): Promise<JobStatus<Result> | undefined> {
+    checkJobId(id, this.name);
     const { statuses, inTime } = this.#parts;
     return inTime.call(() => statuses.of(id) as Promise<JobStatus<Result> | undefined>);
   }
@@ -171,10 +183,20 @@ export class RateLimitedQueue<Data = unknown, Result = unknown> {
     await this.#parts.inTime.call(() => this.#parts.queue.resume());
   }
 
-  /** Removes every job that has not started. */
+  /**
+   * Removes every job that has not started.
+   * @throws StoreUnavailableError, LimiterClosedError
+   */
   async drain(): Promise<void> {
-    await this.#parts.queue.drain(true);
-    await this.#parts.reconciler.dropAllGone();
+    const { queue, reconciler, inTime } = this.#parts;
+    // Not begun while Redis is away; it may take long itself.
+    await inTime.call(() => queue.count());
+    try {
+      await queue.drain(true);
+      await reconciler.dropAllGone();
+    } catch (error) {
+      throw storeError(error);
+    }
   }
 
   /**

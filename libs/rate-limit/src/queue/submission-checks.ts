@@ -6,7 +6,9 @@ import {
   MissingKeyError,
 } from '../core/errors';
 import { costThousandths, shown, THOUSANDTHS_PER_TOKEN } from '../core/limit';
+import { checkOptions, checkSignal } from '../limiter/call-checks';
 import type { BucketNumbers } from './lane';
+import type { ResultOptions } from './queue-face';
 
 /** How long a result is waited for when nothing is said. */
 const RESULT_TIMEOUT_MS = 60_000;
@@ -56,8 +58,26 @@ export function checkIdempotencyKey(key: unknown): asserts key is string {
   }
 }
 
+/** @throws InvalidLimitError unless it can be the id of a job */
+export function checkJobId(id: unknown, queue: string): asserts id is string {
+  if (typeof id === 'string' && id !== '') return;
+  throw new InvalidLimitError(`queue ${queue}: ${shown(id)} is not the id of a job`);
+}
+
+/** @throws InvalidLimitError unless all items of `submitMany` are some */
+export function checkItems(items: unknown, queue: string): void {
+  const place = `queue ${queue}: submitMany`;
+  if (!Array.isArray(items)) {
+    throw new InvalidLimitError(`${place}: ${shown(items)} is not a list of items`);
+  }
+  for (const item of items) checkOptions(item, `${place}: item`);
+}
+
 /** How long `result` waits, in ms. @throws InvalidLimitError */
-export function checkedTimeout(timeoutMs: number = RESULT_TIMEOUT_MS): number {
+export function checkedTimeout(options: ResultOptions): number {
+  checkOptions(options, 'result');
+  checkSignal(options.signal, 'result');
+  const { timeoutMs = RESULT_TIMEOUT_MS } = options;
   if (!(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
     throw new InvalidLimitError(
       `result: timeoutMs ${shown(timeoutMs)} is not a number of at least 0`,

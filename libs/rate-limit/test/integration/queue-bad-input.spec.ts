@@ -97,6 +97,23 @@ const bad: Bad[] = [
     code: 'RATE_LIMIT_UNSUPPORTED_OPERATION',
     says: /submit: job\.delay cannot be set/,
   },
+  ...(
+    [
+      ['that is none', 7, /submit: job 7 is not a set of options/],
+      [
+        'of a number that cannot be stored',
+        { attempts: NaN },
+        /cannot be stored: .*attempts is NaN/,
+      ],
+      ['of a symbol', { backoff: Symbol('x') }, /cannot be stored: .*backoff is Symbol\(x\)/],
+      ['in a circle', circular, /cannot be stored: TypeError: Converting circular/],
+    ] as const
+  ).map(([what, job, says]) => ({
+    what: `a job ${what}`,
+    options: { job },
+    code: 'RATE_LIMIT_INVALID_LIMIT',
+    says,
+  })),
 ];
 
 describe('submit refuses', () => {
@@ -122,6 +139,32 @@ describe('submit refuses', () => {
     const items = [{ data: 1 }, { data: 2 }, { data: 3n }, { data: 4 }];
     await expect(local.queue.submitMany(items)).rejects.toThrow(/BigInt/);
     expect(await local.queue.counts()).toMatchObject({ waiting: 2 });
+  });
+});
+
+describe('the rest of the face refuses', () => {
+  const invalid = { code: 'RATE_LIMIT_INVALID_LIMIT' };
+  it('what it cannot take, with errors of this library', async () => {
+    local = await LocalQueue.start({ rate: 1, capacity: 5, submitOnly: true });
+    const { queue } = local;
+    const none = null as never;
+    await expect(queue.submit(GOOD, none)).rejects.toMatchObject(invalid);
+    await expect(queue.trySubmit(GOOD, none)).rejects.toMatchObject(invalid);
+    await expect(queue.submitMany(none)).rejects.toThrow(/submitMany: null is not a list/);
+    await expect(queue.submitMany([{ data: 1 }, none])).rejects.toThrow(/item: null is not a set/);
+    expect(await queue.counts()).toMatchObject({ waiting: 0 });
+    expect(() => queue.ticket(Symbol('id') as never)).toThrow(
+      /Symbol\(id\) is not the id of a job/,
+    );
+    await expect(queue.status(7 as never)).rejects.toThrow(/7 is not the id of a job/);
+    const ticket = await queue.submit(GOOD);
+    await expect(ticket.result(none)).rejects.toThrow(/result: null is not a set of options/);
+    await expect(ticket.result({ signal: {} as never })).rejects.toThrow(
+      /result: signal an object/,
+    );
+    expect(await ticket.cancel()).toBe(true);
+    await queue.close();
+    await expect(queue.drain()).rejects.toMatchObject({ code: 'RATE_LIMIT_LIMITER_CLOSED' });
   });
 });
 

@@ -132,6 +132,8 @@ describe('submitting to the in-process queue', () => {
     ['a broken wait', {}, { maxWaitMs: 0.5 }, InvalidLimitError, /maxWaitMs 0.5/],
     ['an empty idempotency key', {}, { idempotencyKey: '' }, MissingKeyError, /idempotencyKey ""/],
     ['a delay', {}, { job: { delay: 1 } }, UnsupportedOperationError, /job.delay/],
+    ['a job of NaN', {}, { job: { attempts: NaN } }, InvalidLimitError, /attempts is NaN/],
+    ['no options', {}, null as never, InvalidLimitError, /submit: null is not a set/],
     ['a circle', circle, {}, InvalidLimitError, /cannot be written as JSON/],
     ['nothing', undefined, {}, InvalidLimitError, /cannot be written as JSON/],
   ])('refuses %s, and enqueues nothing', async (_, data, options, type, message) => {
@@ -140,6 +142,16 @@ describe('submitting to the in-process queue', () => {
     await expect(submitted).rejects.toThrow(type);
     await expect(submitted).rejects.toThrow(message);
     expect(await queue.counts()).toEqual({ waiting: 0, active: 0, completed: 0, failed: 0 });
+  });
+
+  it('refuses what is no list, no id and no signal', async () => {
+    const { queue } = await started();
+    const none = null as never;
+    await expect(queue.submitMany(none)).rejects.toThrow(/submitMany: null is not a list/);
+    await expect(queue.submitMany([none])).rejects.toThrow(/item: null is not a set/);
+    await expect(queue.status(none)).rejects.toThrow(/null is not the id of a job/);
+    const ticket = await queue.submit({ to: 'a' });
+    await expect(ticket.result({ signal: none })).rejects.toThrow(/result: signal null/);
   });
 
   it('refuses options of a queue as the real one does', () => {

@@ -2,6 +2,7 @@
 import { LimiterClosedError, UnsupportedOperationError, WaitTooLongError } from '../../core/errors';
 import type { Scheduler } from '../../core/clock';
 import { msFromUsCeil } from '../../core/duration';
+import { checkOptions } from '../../limiter/call-checks';
 import { bucketNumbers } from '../../queue/lane';
 import type { JobEnding } from '../../queue/ending';
 import { QueueFullError } from '../../queue/queue-errors';
@@ -9,7 +10,14 @@ import type { JobStatus, QueueBounds, QueueCounts, ResultOptions } from '../../q
 import { checkJobOptions } from '../../queue/queue-options';
 import { wholeNumber } from '../../queue/whole-number';
 import { refusal } from '../../queue/refusal';
-import { checkedCost, checkIdempotencyKey, serialised } from '../../queue/submission-checks';
+import {
+  checkedCost,
+  checkedTimeout,
+  checkIdempotencyKey,
+  checkItems,
+  checkJobId,
+  serialised,
+} from '../../queue/submission-checks';
 import type { Ticket } from '../../queue/ticket';
 import { valueOf } from '../../queue/ending';
 import type { InProcessLane } from './in-process-lane';
@@ -67,6 +75,7 @@ export class InProcessQueue<Data = unknown, Result = unknown> {
    * @throws InvalidCostError, CostExceedsCapacityError, InvalidLimitError for what can never be
    */
   async submit(data: Data, options: InProcessSubmitOptions = {}): Promise<Ticket<Result>> {
+    checkOptions(options, `queue ${this.name}: submit`);
     return this.submitTo(this.#parts.lanes.ofPayload(data, options.key), data, options);
   }
 
@@ -85,6 +94,7 @@ export class InProcessQueue<Data = unknown, Result = unknown> {
 
   /** Submits in order. The first one that fails ends it and is thrown; those before it are in the queue. */
   async submitMany(items: readonly InProcessSubmitItem<Data>[]): Promise<Ticket<Result>[]> {
+    checkItems(items, this.name);
     const tickets: Ticket<Result>[] = [];
     for (const { data, ...options } of items) tickets.push(await this.submit(data, options));
     return tickets;
@@ -119,6 +129,7 @@ export class InProcessQueue<Data = unknown, Result = unknown> {
 
   /** A ticket for a job that was submitted before. */
   ticket(id: string): Pick<Ticket<Result>, 'id' | 'result' | 'cancel' | 'ending'> {
+    checkJobId(id, this.name);
     return {
       id,
       result: (options) => this.#result(id, options),
@@ -129,6 +140,7 @@ export class InProcessQueue<Data = unknown, Result = unknown> {
 
   /** What a job does now; `undefined` for one that is not known, or was forgotten. */
   async status(id: string): Promise<JobStatus<Result> | undefined> {
+    checkJobId(id, this.name);
     const { line, clock } = this.#parts;
     const job = line.jobs.find(id);
     switch (job?.state) {
@@ -199,11 +211,12 @@ export class InProcessQueue<Data = unknown, Result = unknown> {
   }
 
   async #result(id: string, options: ResultOptions = {}): Promise<Result> {
+    const timeoutMs = checkedTimeout(options);
     if (this.#closed) throw new LimiterClosedError(`job ${id}: the queue is closed`);
     options.signal?.throwIfAborted();
     const ending = this.#ending(id);
     if (ending !== undefined) return valueOf(id, ending) as Result;
-    return (await this.#parts.results.wait(id, options)) as Result;
+    return (await this.#parts.results.wait(id, timeoutMs, options.signal)) as Result;
   }
 
   /** One that is not known is gone, as if it had been cancelled. */

@@ -3,8 +3,6 @@ import type { Scheduler } from '../../core/clock';
 import { LimiterClosedError } from '../../core/errors';
 import { valueOf, type JobEnding } from '../../queue/ending';
 import { ResultTimeoutError } from '../../queue/queue-errors';
-import type { ResultOptions } from '../../queue/queue-face';
-import { checkedTimeout } from '../../queue/submission-checks';
 
 interface Waiter {
   readonly ended: (ending: JobEnding) => void;
@@ -21,8 +19,7 @@ export class InProcessResults {
    * The value of a job that has not ended.
    * @throws ResultTimeoutError, JobFailedError, JobExpiredError, JobCancelledError, or the signal's reason
    */
-  async wait(id: string, { timeoutMs: asked, signal }: ResultOptions): Promise<unknown> {
-    const timeoutMs = checkedTimeout(asked);
+  async wait(id: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
     let ended!: Waiter['ended'];
     let fail!: Waiter['fail'];
     const ending = new Promise<JobEnding>((...settle) => ([ended, fail] = settle));
