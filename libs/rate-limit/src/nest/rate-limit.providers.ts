@@ -11,6 +11,7 @@ import type { RateLimitStore } from '../store/rate-limit-store';
 import { isRedisLike } from '../store/redis-like';
 import { openRedis } from '../store/redis/redis-client';
 import { RedisStore } from '../store/redis/redis-store';
+import { Refusals } from '../store/redis/refusals';
 import type { AnsweringStore } from '../store/resilient-port';
 import { ResilientStore } from '../store/resilient/resilient-store';
 import { ErrorLog } from './error-log';
@@ -127,7 +128,14 @@ async function rateLimitStore(options: RateLimitModuleOptions): Promise<RateLimi
     );
     return new MemoryStore({ maxBuckets });
   }
-  if (isRedisLike(redis)) return new RedisStore(redis, { giveUpAfterMs: storeTimeoutMs });
+  if (isRedisLike(redis)) {
+    const refusals = new Refusals(redis);
+    return new RedisStore(redis, {
+      giveUpAfterMs: storeTimeoutMs,
+      refusal: () => refusals.current,
+      close: async () => refusals.stop(),
+    });
+  }
   const client = openRedis(redis);
   const problem = await client.connected(START_PATIENCE_MS);
   if (problem !== undefined) {
@@ -155,6 +163,7 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
     giveBack: store.giveBack && ((grants) => store.giveBack?.(grants)),
     adjust: store.adjust && ((adjustments) => store.adjust?.(adjustments)),
     reset: (buckets) => store.reset(buckets),
+    refusal: store.refusal && (() => store.refusal?.()),
     evictionPolicy: store.evictionPolicy && (() => store.evictionPolicy?.()),
   };
 }

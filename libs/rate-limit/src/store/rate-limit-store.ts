@@ -1,4 +1,5 @@
 // The port: where buckets live. A store keeps them and applies the core's arithmetic atomically.
+import type { StoreConfigurationError } from '../core/errors';
 import type { ParsedLimit } from '../core/limit';
 import type { ConfigurationStore } from './configuration-store';
 import type { LeaseStore } from './lease-store';
@@ -106,6 +107,11 @@ export interface RateLimitStore {
    * not say. Asked once, for a warning at the start; must answer within a moment, and not fail.
    */
   evictionPolicy?(): Awaitable<string | undefined>;
+  /**
+   * Why the store would refuse every call, if it is known to (a wrong password). While it says so, no call is made, and
+   * one that gets no answer was refused: neither is an outage.
+   */
+  refusal?(): StoreConfigurationError | undefined;
   /** Ends what the store itself opened. Further calls fail. */
   close?(): Awaitable<void>;
 }

@@ -3,8 +3,6 @@
 import { Controller, Get, Logger } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { Redis } from 'ioredis';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   ConcurrencyExceededError,
   ConcurrencyLimit,
@@ -14,12 +12,11 @@ import {
   RateLimitModule,
   StoreConfigurationError,
 } from '../../src';
+import { LIMITER_RIGHTS } from '../support/documented-rights';
 import { type App, closeApps, startApp } from '../support/nest-app';
 import { RedisServer } from '../support/redis-server';
 
-const operations = readFileSync(join(__dirname, '../../../../docs/operations.md'), 'utf8');
-const DOCUMENTED = /ACL SETUSER limiter (.*)/.exec(operations)?.[1].split(' ') as string[];
-const COMMANDS = DOCUMENTED.filter((rule) => rule.startsWith('+'));
+const COMMANDS = LIMITER_RIGHTS.filter((rule) => rule.startsWith('+'));
 /** Asked by the client when it connects, and by the lint of the start; both go on without it. */
 const NOT_NEEDED_LATER = '+info';
 
@@ -50,7 +47,7 @@ const rules = (...changes: string[]) => admin.call('ACL', 'SETUSER', 'limiter', 
 beforeAll(async () => {
   server = await RedisServer.start();
   admin = new Redis(server.url);
-  await rules('reset', ...DOCUMENTED);
+  await rules('reset', ...LIMITER_RIGHTS);
   app = await startApp({
     imports: [
       RateLimitModule.forRoot({
@@ -69,7 +66,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   outages = [];
   logged.mockClear();
-  await rules('reset', ...DOCUMENTED);
+  await rules('reset', ...LIMITER_RIGHTS);
 });
 afterAll(async () => {
   await closeApps();

@@ -38,10 +38,9 @@ export class RedisCluster {
 
   /** A client that knows the cluster. Whoever asks for it disconnects it. */
   client(options?: ClusterOptions): Cluster {
-    return new Cluster(
-      this.nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
-      options,
-    );
+    const nodes = this.nodes.map(({ port }) => ({ host: '127.0.0.1', port }));
+    // Without a listener ioredis writes failures to the console.
+    return new Cluster(nodes, options).on('error', () => undefined);
   }
 
   /** The slots of all keys, by the cluster's own word. */
@@ -83,6 +82,27 @@ export class RedisCluster {
     );
   }
 
+  /** Makes `replicas[i]` the master in place of `masters[i]`, which lives on as its replica. */
+  async failover(i: number): Promise<void> {
+    await this.each([this.replicas[i]], (redis) =>
+      until('the replica did not take over', async () => {
+        if (await isMaster(redis)) return true;
+        // Refused by the others while they are still settling; ends by itself after five seconds.
+        await redis.call('CLUSTER', 'FAILOVER');
+        for (let poll = 0; poll < 50 && !(await isMaster(redis)); poll++) await delay(20);
+        return isMaster(redis);
+      }),
+    );
+  }
+
+  /** Kills `masters[i]` and waits until its replica has taken over. */
+  async killMaster(i: number): Promise<void> {
+    await this.masters[i].kill();
+    await this.each([this.replicas[i]], (redis) =>
+      until('the replica did not take over', () => isMaster(redis)),
+    );
+  }
+
   async #form(): Promise<void> {
     const ports = await this.each(this.nodes, async (redis, { port }) => {
       const master = this.masters.findIndex((each) => each.port === port);
@@ -115,6 +135,10 @@ export class RedisCluster {
     });
     await this.settled();
   }
+}
+
+async function isMaster(redis: Redis): Promise<boolean> {
+  return (await redis.info('replication')).includes('role:master');
 }
 
 /** Asks again and again. @throws Error with `otherwise` when it takes more than twenty seconds */

@@ -2,7 +2,7 @@
 // and only when it is needed.
 import { StoreConfigurationError, StoreUnavailableError } from '../../core/errors';
 import type { RedisConnectionOptions, RedisLike } from '../redis-like';
-import { isConfigurationError } from './redis-errors';
+import { Refusals } from './refusals';
 
 /** What is used of an ioredis client. */
 interface IoRedis extends RedisLike {
@@ -83,28 +83,16 @@ function loadIoRedis(): IoRedisClass {
  */
 export class OwnRedis implements RedisLike {
   readonly #client: IoRedis;
-  #refusal: StoreConfigurationError | undefined;
-  #refusedThisTime = false;
+  readonly #refusals: Refusals;
   /** Why there is no connection, in the words of the last attempt. */
   #trouble: unknown;
   #closing: Promise<void> | undefined;
 
   constructor(client: IoRedis) {
     this.#client = client;
-    client.on('connect', () => (this.#refusedThisTime = false));
-    client.on('ready', () => {
-      if (!this.#refusedThisTime) this.#refusal = undefined;
-    });
+    this.#refusals = new Refusals(client);
     // Without a listener ioredis writes every failed attempt to the console.
-    client.on('error', (error) => {
-      this.#trouble = error;
-      if (!isConfigurationError(error)) return;
-      this.#refusedThisTime = true;
-      this.#refusal = new StoreConfigurationError(
-        `Redis refuses the connection: ${(error as Error).message}. Check the user, the password and the database number`,
-        { cause: error },
-      );
-    });
+    client.on('error', (error) => (this.#trouble = error));
   }
 
   evalsha(sha: string, numberOfKeys: number, ...args: (string | number)[]): Promise<unknown> {
@@ -128,7 +116,7 @@ export class OwnRedis implements RedisLike {
    * throwing it.
    */
   async connected(ms: number): Promise<Error | undefined> {
-    if (this.#client.status === 'ready') return this.#refusal;
+    if (this.#client.status === 'ready') return this.#refusals.current;
     let last: Error | undefined;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -139,10 +127,10 @@ export class OwnRedis implements RedisLike {
       this.#client.on('ready', finish);
       this.#client.on('error', (error) => {
         last = new Error(messageOf(error), { cause: error });
-        if (this.#refusal !== undefined || isNobodyThere(error)) finish();
+        if (this.#refusals.current !== undefined || isNobodyThere(error)) finish();
       });
     });
-    if (this.#refusal !== undefined) return this.#refusal;
+    if (this.#refusals.current !== undefined) return this.#refusals.current;
     if (this.#client.status === 'ready') return undefined;
     return last ?? new Error(`no connection within ${ms} ms`);
   }
@@ -173,7 +161,7 @@ export class OwnRedis implements RedisLike {
 
   /** Why a command is not worth sending. */
   #refused(): Promise<never> | undefined {
-    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    if (this.#refusals.current !== undefined) return Promise.reject(this.#refusals.current);
     if (this.#client.status === 'ready') return undefined;
     const reason = this.#trouble === undefined ? '' : `: ${messageOf(this.#trouble)}`;
     return Promise.reject(

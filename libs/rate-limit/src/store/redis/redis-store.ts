@@ -1,7 +1,7 @@
 // The port over Redis: one script call a decision, and on a cluster one for each key of it.
 import { systemClock } from '../../core/clock';
 import { usFromMs } from '../../core/duration';
-import { StoreTimeoutError } from '../../core/errors';
+import { type StoreConfigurationError, StoreTimeoutError } from '../../core/errors';
 import { lookOne, peekOne } from '../bucket';
 import { Deadlines } from '../deadlines';
 import { underTheirLimits } from '../in-force';
@@ -38,6 +38,8 @@ export interface RedisStoreOptions {
    * @default never
    */
   readonly giveUpAfterMs?: number;
+  /** Why the client cannot connect, if it is refused: see `RateLimitStore.refusal`. */
+  readonly refusal?: () => StoreConfigurationError | undefined;
 }
 
 let setTime: (store: RedisStore, nowMs: () => number) => void;
@@ -127,6 +129,10 @@ export class RedisStore implements RateLimitStore {
 
   evictionPolicy(): Promise<string | undefined> {
     return evictionPolicy(this.#client);
+  }
+
+  refusal(): StoreConfigurationError | undefined {
+    return this.#options.refusal?.();
   }
 
   async close(): Promise<void> {

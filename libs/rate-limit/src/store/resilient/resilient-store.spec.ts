@@ -226,6 +226,46 @@ describe('ResilientStore', () => {
     });
   });
 
+  describe('a store that knows that it is refused', () => {
+    const refusal = new StoreConfigurationError('WRONGPASS');
+    let refused: StoreConfigurationError | undefined;
+    beforeEach(() => {
+      refused = undefined;
+      (shared as RateLimitStore).refusal = () => refused;
+    });
+
+    it('is not asked, and what it says is told to everybody, whatever the failure mode', async () => {
+      refused = refusal;
+      await expect(take(charge({ mode: 'open' }))).rejects.toBe(refusal);
+      await expect(store.reset(['b'])).rejects.toBe(refusal);
+      expect(shared.calls).toEqual([]);
+      refused = undefined;
+      expect(await take(charge({}))).toMatchObject({ source: 'shared' });
+      expect(changes).toEqual([]);
+    });
+
+    it('was refused where a call only saw an outage, or no answer', async () => {
+      shared.state = new StoreUnavailableError('no connection');
+      const failed = take(charge({ mode: 'open' }));
+      refused = refusal;
+      await expect(failed).rejects.toBe(refusal);
+      refused = undefined;
+      shared.state = 'hanging';
+      const hung = take(charge({ mode: 'open' })).catch((error: unknown) => error);
+      await jest.advanceTimersByTimeAsync(100);
+      refused = refusal;
+      await jest.advanceTimersByTimeAsync(151);
+      expect(await hung).toBe(refusal);
+    });
+
+    it('ends an outage: the next call hears it', async () => {
+      await breakStore();
+      refused = refusal;
+      await jest.advanceTimersByTimeAsync(250);
+      await expect(take(charge({ mode: 'open' }))).rejects.toBe(refusal);
+    });
+  });
+
   describe('close', () => {
     it('closes the inner store, ends open waits and leaves no timer', async () => {
       await breakStore();

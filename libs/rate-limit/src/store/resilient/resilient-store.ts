@@ -27,7 +27,8 @@ import { type Probe, SharedCalls, type SharedCallsOptions } from './shared-calls
 const PROBE_LIMIT = parseLimit({ rate: 1000, capacity: 1000 }, 'probe');
 
 /** Options of {@link ResilientStore}. */
-export interface ResilientStoreOptions extends MemoryStoreOptions, SharedCallsOptions {}
+export interface ResilientStoreOptions
+  extends MemoryStoreOptions, Omit<SharedCallsOptions, 'refusal'> {}
 
 /**
  * Wraps a store. A store of this process answers as it is. A shared one is given `timeoutMs` for a
@@ -47,7 +48,7 @@ export class ResilientStore implements AnsweringStore {
 
   constructor(inner: RateLimitStore, options: ResilientStoreOptions) {
     this.#inner = inner;
-    this.#calls = new SharedCalls(options);
+    this.#calls = new SharedCalls({ ...options, refusal: () => inner.refusal?.() });
     this.#local = new LocalBuckets(new MemoryStore(options));
     const { configurations, source } = inner;
     this.adjust = inner.adjust && ((adjustments) => this.#adjust(adjustments));

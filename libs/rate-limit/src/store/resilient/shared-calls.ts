@@ -17,6 +17,8 @@ export interface SharedCallsOptions {
   readonly timeoutMs: number;
   /** Told once when an outage begins, with its cause, and once when it ends, without. */
   readonly onChange?: (cause: Error | undefined) => void;
+  /** See `RateLimitStore.refusal`. */
+  readonly refusal?: () => StoreConfigurationError | undefined;
   /** Told of each refusal that no caller hears of. */
   readonly onRefused?: (error: StoreConfigurationError) => void;
 }
@@ -80,15 +82,20 @@ export class SharedCalls {
 
   /** One call, bounded. Anything it throws that is no error of ours is an outage. */
   inTime<T>(call: () => Promise<T>): Promise<T> {
-    const { timeoutMs } = this.#options;
+    const { timeoutMs, refusal } = this.#options;
+    const refused = refusal?.();
+    if (refused !== undefined) return Promise.reject(refused);
     return this.#deadlines.bound(
       call().catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError) throw refusal?.() ?? error;
         if (error instanceof RateLimitError) throw error;
         throw new StoreUnavailableError(`the rate limit store failed: ${String(error)}`, {
           cause: error,
         });
       }),
-      () => new StoreTimeoutError(`the rate limit store did not answer within ${timeoutMs} ms`),
+      () =>
+        refusal?.() ??
+        new StoreTimeoutError(`the rate limit store did not answer within ${timeoutMs} ms`),
     );
   }
 
