@@ -37,6 +37,7 @@ import {
   reservation,
   single,
 } from './reservation';
+import { passing, withShadows } from './shadow-reservation';
 import { type Acquired, WaitLines } from './wait-lines';
 
 /** One charge of {@link RateLimiter.consumeAll}. */
@@ -131,7 +132,8 @@ export class RateLimiter {
     checkSignal(signal, 'acquire');
     // What is wrong with the cost is found before it has waited for anybody.
     bucketCharge(charge);
-    return this.#lines.wait(charge, timeoutMs, signal, warmUpMs);
+    const { shadow } = charge.scoped.policy;
+    return this.#lines.wait(charge, timeoutMs, signal, shadow ? undefined : warmUpMs);
   }
 
   /**
@@ -217,7 +219,8 @@ export class RateLimiter {
   ): Promise<Decision> {
     const charge = this.#prepared({ ...options, key, limit });
     const answer = await this.store.peek([bucketCharge(charge)]);
-    return decision(charge, answer.outcomes[0], answer);
+    const said = decision(charge, answer.outcomes[0], answer);
+    return charge.scoped.policy.shadow && !said.allowed ? letPass(said) : said;
   }
 
   /**
@@ -386,6 +389,8 @@ export class RateLimiter {
   }
 
   async #decideWithShadows(charges: readonly PreparedCharge[]): Promise<CombinedDecision> {
+    // What is wrong with one is found before another is charged.
+    for (const charge of charges) bucketCharge(charge);
     const enforced = charges.filter(({ scoped }) => !scoped.policy.shadow);
     const [together, ...beside] = await Promise.all([
       enforced.length > 0 ? this.#decideTogether(enforced) : undefined,
@@ -417,10 +422,28 @@ export class RateLimiter {
     const held = await this.hold(charge, maxWaitMs);
     const { decision } = held;
     this.tell([charge], { allowed: decision.allowed, decisions: [decision], binding: decision });
-    return held;
+    return charge.scoped.policy.shadow ? passing(held) : held;
   }
 
   async #reserve(
+    charges: readonly PreparedCharge[],
+    maxWaitMs: number,
+  ): Promise<CombinedReservation> {
+    const shadows = charges.map(({ scoped }) => scoped.policy.shadow);
+    // What is wrong with one is found before another is charged.
+    for (const charge of charges) bucketCharge(charge);
+    if (!shadows.includes(true)) return this.#reserveTogether(charges, maxWaitMs);
+    const enforced = charges.filter((_, i) => !shadows[i]);
+    const [together, ...beside] = await Promise.all([
+      enforced.length > 0 ? this.#reserveTogether(enforced, maxWaitMs) : undefined,
+      ...charges
+        .filter((_, i) => shadows[i])
+        .map((charge) => this.#reserveTogether([charge], maxWaitMs)),
+    ]);
+    return withShadows(shadows, together, beside, this.clock.nowMs());
+  }
+
+  async #reserveTogether(
     charges: readonly PreparedCharge[],
     maxWaitMs: number,
   ): Promise<CombinedReservation> {

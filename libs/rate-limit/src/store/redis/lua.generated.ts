@@ -1,8 +1,8 @@
 // Generated from lua/*.lua by tools/build-lua.mjs (`npm run build:lua`). Edit those, not this.
 
 export const adjust = {
-  name: 'rlAdjust_b38a91e9',
-  sha1: 'b38a91e9f9d5d1bc1e5a50c8e3259ffeef990f01',
+  name: 'rlAdjust_3b0d760b',
+  sha1: '3b0d760b5850cd4d9fcff6fd249c1fc74669d73d',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -185,7 +185,7 @@ local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
     redis.call('DEL', key)
   else
     redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
-      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl), 'GET')
   end
 end
 local function configured(text, now)
@@ -210,10 +210,12 @@ for i = 1, buckets do
     local _, n2, q2, cap2, mark2 = configured(stored[2], now)
     if n2 then n, q, cap, mark, credits = n2, q2, cap2, mark2, credits / q * q2 end
   end
-  local kind = kind_of(mark)
-  local c, t, p = load_level(kind, stored[1], n, q, cap, now)
-  c = adjust_level(kind, c, cap, credits)
-  save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  if stored[1] or credits < 0 then
+    local kind = kind_of(mark)
+    local c, t, p = load_level(kind, stored[1], n, q, cap, now)
+    c = adjust_level(kind, c, cap, credits)
+    save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  end
 end
 return 1
 `,
@@ -280,8 +282,8 @@ return 1
 } as const;
 
 export const giveBack = {
-  name: 'rlGiveBack_a56c4b00',
-  sha1: 'a56c4b003a93e040d3b864bcee6f6eea78f04c05',
+  name: 'rlGiveBack_d13dda55',
+  sha1: 'd13dda558f91de502f905aaf4dd79526c8831fa2',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -464,7 +466,7 @@ local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
     redis.call('DEL', key)
   else
     redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
-      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl), 'GET')
   end
 end
 local function configured(text, now)
@@ -532,8 +534,8 @@ return { 1, held }
 } as const;
 
 export const peek = {
-  name: 'rlPeek_63b7de6e',
-  sha1: '63b7de6e72327dbe1e913c4af7209ffa31f48d39',
+  name: 'rlPeek_fd25526f',
+  sha1: 'fd25526faad898aae5a3426704c0dddc84ea1344',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -716,7 +718,7 @@ local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
     redis.call('DEL', key)
   else
     redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
-      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl), 'GET')
   end
 end
 local function configured(text, now)
@@ -761,8 +763,8 @@ export const release = {
 } as const;
 
 export const take = {
-  name: 'rlTake_00453968',
-  sha1: '0045396813c375e106d96c7b8883097d64a22fe7',
+  name: 'rlTake_fa0b72ec',
+  sha1: 'fa0b72ec73a599bd2864f38da4194857290088ed',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -945,7 +947,7 @@ local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
     redis.call('DEL', key)
   else
     redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
-      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl), 'GET')
   end
 end
 local function configured(text, now)
@@ -1017,8 +1019,8 @@ return reply
 } as const;
 
 export const takeMany = {
-  name: 'rlTakeMany_08632bb4',
-  sha1: '08632bb48a75e35fe22b751f2f25741c9099beac',
+  name: 'rlTakeMany_1c5271fa',
+  sha1: '1c5271fad5c4766721529032464077e2d311119a',
   keys: null,
   lua: `local function read_now(given)
   if given then return given end
@@ -1201,7 +1203,7 @@ local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
     redis.call('DEL', key)
   else
     redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
-      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl), 'GET')
   end
 end
 local function configured(text, now)

@@ -22,9 +22,11 @@ for i = 1, buckets do
     local _, n2, q2, cap2, mark2 = configured(stored[2], now)
     if n2 then n, q, cap, mark, credits = n2, q2, cap2, mark2, credits / q * q2 end
   end
-  local kind = kind_of(mark)
-  local c, t, p = load_level(kind, stored[1], n, q, cap, now)
-  c = adjust_level(kind, c, cap, credits)
-  save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  if stored[1] or credits < 0 then
+    local kind = kind_of(mark)
+    local c, t, p = load_level(kind, stored[1], n, q, cap, now)
+    c = adjust_level(kind, c, cap, credits)
+    save_level(KEYS[i], kind, mark, c, t, p, n, q, cap, now, spare_ttl)
+  end
 end
 return 1

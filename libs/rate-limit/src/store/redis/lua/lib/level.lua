@@ -61,13 +61,14 @@ local function encode_level(kind, mark, c, t, p, n, q, cap)
   return encode_windows(17 + kind, mark, cap - c, t, n, p)
 end
 
--- Writes a level. One of which nothing is missing any more is the same as none.
+-- Writes a level. One of which nothing is missing any more is the same as none. GET, for its error where the key holds
+-- what is no text, and so not ours: MGET only calls it absent.
 local function save_level(key, kind, mark, c, t, p, n, q, cap, now, spare_ttl)
   local full = full_in(kind, c, t, p, n, cap, now)
   if full <= 0 then
     redis.call('DEL', key)
   else
     redis.call('SET', key, encode_level(kind, mark, c, t, p, n, q, cap), 'PX',
-      string.format('%.0f', math.ceil(full / 1000) + spare_ttl))
+      string.format('%.0f', math.ceil(full / 1000) + spare_ttl), 'GET')
   end
 end
