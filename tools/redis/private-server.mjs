@@ -73,7 +73,7 @@ function release(keeper) {
   for (const stream of keeper.stdio) stream?.unref();
 }
 
-function freePort() {
+export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);

@@ -23,8 +23,11 @@ const MOST_CALLS = 1024;
  * a reply, and a charge that is made while the caller turns away would be a charge for nothing.
  */
 const GIVE_UP_SHARE = 0.9;
-/** Without a deadline: how long a call may be on its way before it no longer counts as one. */
-const PATIENCE_MS = 1000;
+/**
+ * How long a script call that is on its way keeps others waiting. Waiting for a reply gathers calls while Redis is what
+ * is scarce; where the way is long, or a reply never comes, it would only make them late.
+ */
+const HOLD_MS = 5;
 
 const TAKE_SCRIPT = new RedisScript(scripts.take.lua);
 const TAKE_MANY_SCRIPT = new RedisScript(scripts.takeMany.lua);
@@ -59,9 +62,10 @@ export interface TakeCallsOptions {
 export class TakeCalls {
   readonly #options: TakeCallsOptions;
   #waiting: Call[] = [];
-  /** When each call left that is on its way. */
+  /** Those on their way that keep others waiting, the oldest first. */
   readonly #flights = new Set<{ readonly sentMs: number }>();
   #leaving = false;
+  #hold: NodeJS.Timeout | undefined;
 
   constructor(options: TakeCallsOptions) {
     this.#options = options;
@@ -108,10 +112,8 @@ export class TakeCalls {
       }
       return;
     }
-    const { giveUpAfterMs = PATIENCE_MS } = this.#options;
-    // A reply that is overdue may never come: it must not keep a probe from leaving.
     for (const flight of this.#flights) {
-      if (nowMs - flight.sentMs < giveUpAfterMs) break;
+      if (nowMs - flight.sentMs < HOLD_MS) break;
       this.#flights.delete(flight);
     }
     while (this.#waiting.length > 0 && this.#flights.size < MOST_IN_FLIGHT) {
@@ -119,6 +121,14 @@ export class TakeCalls {
       const most = Math.min(MOST_TOGETHER, Math.max(LEAST_TOGETHER, share));
       this.#waiting = this.#send(this.#waiting, most, nowMs);
     }
+    if (this.#waiting.length > 0 && this.#hold === undefined) {
+      this.#hold = setTimeout(() => this.#held(), HOLD_MS).unref();
+    }
+  }
+
+  #held(): void {
+    this.#hold = undefined;
+    this.#leave();
   }
 
   /** Sends the oldest of `waiting` that can go together. Returns the rest. */
