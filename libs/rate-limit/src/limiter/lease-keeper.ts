@@ -2,6 +2,7 @@
 import { type Clock, systemClock } from '../core/clock';
 import { LeaseLostError } from '../core/errors';
 import { holderIds } from '../core/holder-ids';
+import { ownTimer } from '../core/own-timer';
 import type { Awaitable } from '../store/rate-limit-store';
 import type { AnsweringLeases, ResilientSlotRequest, SlotAnswer } from '../store/resilient-port';
 import { HeldLease, type Lease, type LeaseKeeping } from './held-lease';
@@ -80,7 +81,7 @@ export class LeaseKeeper {
     this.#timerAtMs = atMs;
     const inMs = Math.max(1, Math.ceil(atMs - this.clock.monotonicMs()));
     // Timers run before sockets are read: after a stall of our own, answers that are there come first.
-    this.#timer = setTimeout(() => setImmediate(() => this.#look()), inMs).unref();
+    this.#timer = ownTimer(() => setImmediate(() => this.#look()), inMs);
   }
 
   /** Does what is due, and sets the timer for the rest. */

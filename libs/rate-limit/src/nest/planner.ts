@@ -90,6 +90,11 @@ export class Planner {
     return this.#moduleLimits.always.keys();
   }
 
+  /** Names of the limits that stand for throttlers. */
+  get throttlerNames(): Iterable<string> {
+    return this.throttlers?.names ?? [];
+  }
+
   /** @throws InvalidLimitError, UnknownPolicyError, UnsupportedOperationError naming the place */
   plan(type: Type, handler: object, place: HandlerPlace): Plan {
     const levels = [...classLevels(type), declaredLevel(handler, place.name)];

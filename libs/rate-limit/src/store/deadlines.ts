@@ -1,4 +1,5 @@
 // One timer for many waits of one length. Knows nothing of stores.
+import { ownTimer } from '../core/own-timer';
 import { systemClock } from '../core/clock';
 
 interface Wait {
@@ -75,7 +76,7 @@ export class Deadlines {
 
   #arm(ms: number): NodeJS.Timeout {
     // Timers run before sockets are read: one turn of the loop lets answers in that came in time.
-    return setTimeout(() => setImmediate(() => this.#sweep()), Math.ceil(ms)).unref();
+    return ownTimer(() => setImmediate(() => this.#sweep()), Math.ceil(ms));
   }
 
   #sweep(): void {

@@ -10,6 +10,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerModule } from '@nestjs/throttler';
 import {
   allOf,
   byIp,
@@ -53,6 +54,14 @@ function route(options: RateLimitOptions = LIMIT, ...guards: Type<CanActivate>[]
   return Routes;
 }
 
+@Controller()
+class PlainRoutes {
+  @Get()
+  get() {
+    return 'ok';
+  }
+}
+
 interface Parts {
   readonly options?: RateLimitModuleOptions;
   readonly controllers?: Type[];
@@ -76,6 +85,16 @@ async function warningsOf(parts: Parts): Promise<string[]> {
   await buildApp(metadataOf(parts));
   return warnings;
 }
+
+it('says nothing of throttlers, whose numbers are what they are', async () => {
+  const throttlers = [{ name: 'default', ttl: 1000, limit: 10 }];
+  const { imports, ...rest } = metadataOf({
+    options: { throttlerCompat: true },
+    controllers: [PlainRoutes],
+  });
+  await buildApp({ imports: [ThrottlerModule.forRoot(throttlers), ...imports], ...rest });
+  expect(warnings).toEqual([]);
+});
 
 it('says nothing of an application that is in order', async () => {
   expect(await warningsOf({})).toEqual([]);

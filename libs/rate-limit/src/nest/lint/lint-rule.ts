@@ -19,6 +19,8 @@ export interface Linted {
   readonly handlers: readonly GuardedHandler[];
   /** Names of the limits of `always`. */
   readonly always: ReadonlySet<string>;
+  /** Names of the limits that stand for throttlers of `@nestjs/throttler`: their numbers are what they are. */
+  readonly throttlers: ReadonlySet<string>;
 }
 
 /** Looks for one mistake. What it says names the place, and what to do; nothing said: all is well, or not known. */

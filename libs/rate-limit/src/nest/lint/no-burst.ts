@@ -4,10 +4,10 @@ import { MS_PER_SECOND } from '../../core/duration';
 import { variantsOf } from '../on-limit';
 import { type LintRule, listed } from './lint-rule';
 
-export const noBurst: LintRule = ({ handlers }) => {
+export const noBurst: LintRule = ({ handlers, throttlers }) => {
   const places = new Map<string, { rate: number; at: string[] }>();
   for (const { plan } of handlers) {
-    for (const limit of plan.limits) {
+    for (const limit of plan.limits.filter(({ name }) => !throttlers.has(name))) {
       for (const { scoped, onLimit } of variantsOf(limit)) {
         const { policy } = scoped;
         const { algorithm, rate, perMs, capacityTokens } = policy.limit;

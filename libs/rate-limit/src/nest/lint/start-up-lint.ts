@@ -50,6 +50,7 @@ export class StartUpLint {
       options: this.options,
       store: this.store,
       always: new Set(this.plans.planner.alwaysNames),
+      throttlers: new Set(this.plans.planner.throttlerNames),
       handlers: this.plans.handlers.map(([type, plan]) => ({
         type,
         plan,

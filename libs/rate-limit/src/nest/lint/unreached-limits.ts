@@ -44,7 +44,9 @@ function always({ always: names, handlers }: Linted): string[] {
 }
 
 /** Limits that a decorator gives the handler. */
-function declaredNames({ always: names }: Linted, { plan }: GuardedHandler): string[] {
+function declaredNames({ always: names, throttlers }: Linted, { plan }: GuardedHandler): string[] {
   if (!plan.decorated) return [];
-  return plan.limits.map(({ name }) => name).filter((name) => !names.has(name));
+  return plan.limits
+    .map(({ name }) => name)
+    .filter((name) => !names.has(name) && !throttlers.has(name));
 }

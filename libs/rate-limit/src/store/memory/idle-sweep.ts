@@ -1,5 +1,7 @@
 // Goes on forgetting when nobody calls: what a flood left behind would stay until the next one.
 
+import { ownTimer } from '../../core/own-timer';
+
 /** Fewer are not worth a timer. */
 const WORTHWHILE = 10_000;
 /** A chunk takes about a millisecond. */
@@ -31,7 +33,7 @@ export class IdleSweep {
   }
 
   #arm(weak: WeakRef<Swept>, ms: number): void {
-    this.#timer = setTimeout(() => {
+    this.#timer = ownTimer(() => {
       this.#timer = undefined;
       const swept = weak.deref();
       if (swept === undefined) return;
@@ -39,6 +41,6 @@ export class IdleSweep {
       if (swept.size > WORTHWHILE) {
         this.#arm(weak, wasRound ? BETWEEN_ROUNDS_MS : BETWEEN_CHUNKS_MS);
       }
-    }, ms).unref();
+    }, ms);
   }
 }

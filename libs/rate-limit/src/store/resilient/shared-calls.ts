@@ -1,4 +1,5 @@
 // How a store that may be out is asked: in time, and not at all while it is known to be out. Knows no buckets.
+import { ownTimer } from '../../core/own-timer';
 import {
   RateLimitError,
   StoreConfigurationError,
@@ -117,7 +118,7 @@ export class SharedCalls {
   /** Looks whether the store is back, while no call waits for it. */
   #probeLater(probe: Probe): void {
     if (this.#closed) return;
-    this.#probe = setTimeout(() => {
+    this.#probe = ownTimer(() => {
       this.inTime(probe).then(
         () => this.#succeeded(),
         (error: unknown) => {
@@ -126,6 +127,6 @@ export class SharedCalls {
           else this.#probeLater(probe);
         },
       );
-    }, PROBE_EVERY_MS).unref();
+    }, PROBE_EVERY_MS);
   }
 }
