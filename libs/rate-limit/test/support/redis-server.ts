@@ -3,7 +3,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -24,11 +32,29 @@ export class RedisServer {
   private constructor(
     readonly port: number,
     private readonly args: readonly string[],
+    private readonly isSentinel = false,
+    private readonly binary = findBinary(),
   ) {}
 
   /** Starts `REDIS_SERVER_BIN`, or the first of redis-server and valkey-server on the PATH, with extra `args`. */
   static async start(...args: string[]): Promise<RedisServer> {
     const server = new RedisServer(await freePort(), args);
+    await server.launch();
+    return server;
+  }
+
+  /** Starts a server of another kind than the first that is found. */
+  static async startBinary(binary: string): Promise<RedisServer> {
+    const server = new RedisServer(await freePort(), [], false, binary);
+    await server.launch();
+    return server;
+  }
+
+  /** Starts a Sentinel with these lines of configuration. */
+  static async startSentinel(...lines: string[]): Promise<RedisServer> {
+    const server = new RedisServer(await freePort(), ['--sentinel'], true);
+    // It writes into it what it learns.
+    writeFileSync(server.configFile, `${lines.join('\n')}\n`);
     await server.launch();
     return server;
   }
@@ -62,18 +88,23 @@ export class RedisServer {
     this.child?.kill('SIGCONT');
   }
 
-  /** Ends it if it runs, and starts an empty one on the same port. */
-  async restart(): Promise<void> {
+  /** Ends it if it runs, and starts one on the same port: empty, unless it was told to save. */
+  async restart(...more: string[]): Promise<void> {
     await this.end('SIGTERM');
-    await this.launch();
+    await this.launch(more);
   }
 
-  private async launch(): Promise<void> {
+  private get configFile(): string {
+    return join(this.directory, 'sentinel.conf');
+  }
+
+  private async launch(more: readonly string[] = []): Promise<void> {
     const logFile = join(this.directory, 'log');
     const network = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--daemonize', 'no'];
     const storage = ['--dir', this.directory, '--save', '', '--appendonly', 'no'];
     const log = openSync(logFile, 'w');
-    const child = spawn(findBinary(), [...network, ...storage, ...this.args], {
+    const config = this.isSentinel ? [this.configFile] : [];
+    const child = spawn(this.binary, [...config, ...network, ...storage, ...this.args, ...more], {
       stdio: ['ignore', log, log],
     });
     closeSync(log);
@@ -127,13 +158,14 @@ export function freePort(): Promise<number> {
   });
 }
 
-function findBinary(): string {
-  const named = process.env.REDIS_SERVER_BIN;
-  if (named) return named;
+/** Where a program is, by the PATH. */
+export function onPath(name: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
-  const found = ['redis-server', 'valkey-server']
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find((path) => existsSync(path));
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+}
+
+function findBinary(): string {
+  const found = process.env.REDIS_SERVER_BIN || onPath('redis-server') || onPath('valkey-server');
   if (found) return found;
   throw new Error(
     'No redis-server or valkey-server on the PATH: this test starts its own. Install one, or name it in REDIS_SERVER_BIN.',
