@@ -1,12 +1,16 @@
 // Trial B23 and its kind over real HTTP: one client is one bucket, whatever his address looks like on the way, and what
 // he writes into X-Forwarded-For himself buys him nothing.
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Controller, Get } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { byIp, RateLimit, RateLimitGuard, RateLimitModule } from 'nest-rate-limit';
-import { type App, closeApps, startApp, times } from '../support/nest-app';
+import { type App, type AppOptions, closeApps, startApp, times } from '../support/nest-app';
 
 @Controller()
 class Routes {
@@ -35,13 +39,15 @@ const metadata = {
 
 type Trust = boolean | string[] | ((address: string, hop: number) => boolean);
 
-const express = (trust: Trust | number) =>
-  startApp(metadata, {
-    adapter: () => new ExpressAdapter(),
-    prepare: (nest) => (nest as NestExpressApplication).set('trust proxy', trust),
-  });
-const fastify = (trust: Trust) =>
-  startApp(metadata, { adapter: () => new FastifyAdapter({ trustProxy: trust }) });
+const onExpress = (trust: Trust | number): AppOptions => ({
+  adapter: () => new ExpressAdapter(),
+  prepare: (nest) => (nest as NestExpressApplication).set('trust proxy', trust),
+});
+const onFastify = (trust: Trust): AppOptions => ({
+  adapter: () => new FastifyAdapter({ trustProxy: trust }),
+});
+const express = (trust: Trust | number) => startApp(metadata, onExpress(trust));
+const fastify = (trust: Trust) => startApp(metadata, onFastify(trust));
 
 afterEach(closeApps);
 
@@ -151,4 +157,33 @@ it('a number of hops on Express: the address that so many proxies vouch for', as
 it('a number of hops on Fastify trusts nobody: one client, and a warning (see proxy-watch.spec.ts)', async () => {
   const app = await fastify(2 as never);
   expect(await through(app, ['1.1.1.1', '2.2.2.2', '3.3.3.3'])).toEqual([200, 200, 429]);
+});
+
+describe('behind a proxy that comes over a Unix socket, which has no address', () => {
+  const over = (socketPath: string, forwarded: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      request({ socketPath, headers: { 'x-forwarded-for': forwarded } }, (answer) =>
+        answer.resume().on('end', () => resolve(answer.statusCode)),
+      )
+        .on('error', reject)
+        .end();
+    });
+
+  // Addresses cannot name it.
+  it.each<[string, number[], AppOptions]>([
+    ['Express, a hop', [200, 200, 429, 200], onExpress(1)],
+    ['Express, a function', [200, 200, 429, 200], onExpress((_address, hop) => hop === 0)],
+    ['Express, addresses', [400, 400, 400, 400], onExpress(['127.0.0.1'])],
+    ['Fastify, a function', [200, 200, 429, 200], onFastify((_address, hop) => hop === 0)],
+    ['Fastify, addresses', [400, 400, 400, 400], onFastify(['127.0.0.1'])],
+  ])('%s', async (_, expected, options) => {
+    const socket = join(tmpdir(), `rl-${randomUUID()}.sock`);
+    await startApp(metadata, { ...options, socket });
+    const statuses: (number | undefined)[] = [];
+    for (const client of ['1.2.3.4', '9.9.9.9, 1.2.3.4', '::ffff:1.2.3.4', '5.6.7.8']) {
+      statuses.push(await over(socket, client));
+    }
+    expect(statuses).toEqual(expected);
+    rmSync(socket, { force: true });
+  });
 });

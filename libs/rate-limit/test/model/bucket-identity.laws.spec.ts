@@ -103,7 +103,7 @@ const triples = (most: number) =>
   });
 
 /** Alike for a megabyte, in each part that a caller may choose. */
-const HUGE: readonly Triple[] = ['', 'x', ':', '\0'].flatMap((end): Triple[] => [
+const HUGE: readonly Triple[] = ['', '\0'].flatMap((end): Triple[] => [
   ['a', 'app', MEGABYTE + end],
   ['a', MEGABYTE + end, 'k'],
 ]);

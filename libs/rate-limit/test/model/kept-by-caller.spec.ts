@@ -1,4 +1,4 @@
-// Whatever is kept by caller, scope or policy in this process is bounded: each way in, with ten thousand callers more,
+// Whatever is kept by caller, scope or policy in this process is bounded: each way in, with eight thousand callers more,
 // leaves no more behind than a cache that is full already. Some hundred bytes a caller would be a megabyte or two.
 import { Logger } from '@nestjs/common';
 import { parseLimit } from '../../src/core/limit';
@@ -18,9 +18,9 @@ import { limiterOver } from '../support/limiter';
 
 jest.setTimeout(120_000);
 
-const WARM_UP = 11_000;
-const CALLERS = 10_000;
-const MOST_MB = 0.6;
+const WARM_UP = 10_500;
+const CALLERS = 8_000;
+const MOST_MB = 0.5;
 
 // Frozen: a limit that cannot change is parsed once.
 const LIMIT = Object.freeze({ rate: 1000, per: 'second', capacity: 1000 } as const);
