@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // `npm run soak`: an application that uses everything, for an hour, with a fault of Redis every minute. Ends with 1 when
-// something leaks (heap, handles, waiting calls, keys without an end), goes unhandled, or is let through above the envelope.
+// something leaks (heap, handles, connections, waiting calls, keys), goes unhandled, or is let through above the envelope.
 //   --minutes 60        how long        --every 60   seconds from one fault to the next
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,43 +12,46 @@ import { parseArgs } from 'node:util';
 import { FAULTS } from './chaos/faults.mjs';
 import proxies from './chaos/proxy.js';
 import { Redises } from './chaos/redis.mjs';
-import envelope from './load/envelope.js';
+import { countKeys } from './soak/keys.mjs';
+import judge from './soak/judge.js';
 
 const { values: options } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, every: { type: 'string', default: '60' } },
 });
-const ROUND_MS = Number(options.every) * 1000;
-const ROUNDS = Math.max(4, Math.round((Number(options.minutes) * 60_000) / ROUND_MS));
+const [minutes, seconds] = [number('minutes', 0.5), number('every', 10)];
+const ROUND_MS = seconds * 1000;
+const ROUNDS = Math.max(4, Math.round((minutes * 60_000) / ROUND_MS));
 const FAULT_MS = Math.min(4000, ROUND_MS / 4);
-const LIMIT = { rate: 10, capacity: 10 };
-/** Heap that later rounds may hold more than early ones. */
-const GROWTH_MB = 8;
-const MORE_HANDLES = 15;
+/** Longer than any call, lease, job, bucket and result of a job lasts. */
+const IDLE_MS = 40_000;
+/** Each is asked for more than it gives. */
+const law = {
+  steady: { rate: 10, capacity: 10 },
+  jobs: { rate: 2, capacity: 4 },
+  slots: 3,
+  seconds,
+};
 
 const redis = await Redises.start();
 const proxy = await proxies.ChaosProxy.start(redis.port);
 const agent = new Agent({ keepAlive: true });
-const config = JSON.stringify({ redis: proxy.url, ...LIMIT });
+const config = JSON.stringify({ redis: proxy.url, law });
 const app = join(dirname(fileURLToPath(import.meta.url)), 'soak/app.cjs');
 const child = fork(app, [config], { execArgv: ['--expose-gc'] });
 process.once('exit', () => child.kill('SIGKILL'));
+child.once('exit', (code, signal) => {
+  console.error(`PROBLEM: the application ended by itself (${signal ?? code})`);
+  process.exit(1);
+});
 const [{ port }] = await once(child, 'message');
 
 const faults = FAULTS.slice(1).filter(({ steps }) => steps === undefined || redis.hasClock);
 const problems = [];
 const samples = [];
 let admitted = [];
-let turn = 0;
-const pace = setInterval(() => {
-  void call('steady', 'one').then(({ status, ...times }) => {
-    if (status === 200) admitted.push(times);
-  });
-  void call('made', `key-${turn}`);
-  if (turn % 4 === 0) void call('slots', `user-${turn % 3}`);
-  if (turn % 4 === 2) void call('failures', `user-${turn % 7}`);
-  turn++;
-}, 50);
-
+const before = (await look()).sample;
+child.send('begin');
+const pace = startCalls();
 for (let round = 0; round < ROUNDS; round++) {
   const fault = faults[round % faults.length];
   admitted = [];
@@ -57,17 +60,47 @@ for (let round = 0; round < ROUNDS; round++) {
   await delay(FAULT_MS);
   await fault.end({ redis, proxy });
   await delay((ROUND_MS * 3) / 4 - FAULT_MS);
-  await look(round, fault);
+  judgeRound(round, fault, await look());
 }
 clearInterval(pace);
-judge();
-child.disconnect();
+child.send('end');
 agent.destroy();
+await delay(IDLE_MS);
+const { sample: after } = await look();
+problems.push(...judge.leftovers(before, after));
+for (const [what, [more, most]] of Object.entries(judge.growth(samples))) {
+  console.log(`grown by ${more.toFixed(1)} ${what}`);
+  if (more > most) problems.push(`grew by ${more.toFixed(1)} ${what}`);
+}
+console.log(`before the first call: ${told(before)}`);
+console.log(`after the last:        ${told(after)}`);
+child.removeAllListeners('exit');
+child.disconnect();
 await proxy.stop();
 await redis.stop();
 for (const problem of problems) console.error(`PROBLEM: ${problem}`);
 console.log(problems.length === 0 ? 'No leak, no violation.' : `${problems.length} problems`);
 process.exit(problems.length === 0 ? 0 : 1);
+
+function number(name, least) {
+  const value = Number(options[name]);
+  if (value >= least && Number.isFinite(value)) return value;
+  console.error(`--${name} ${options[name]}: give a number from ${least} on`);
+  process.exit(2);
+}
+
+function startCalls() {
+  let turn = 0;
+  return setInterval(() => {
+    void call('steady', 'one').then(({ status, ...times }) => {
+      if (status === 200) admitted.push(times);
+    });
+    void call('made', `key-${turn}`);
+    if (turn % 4 === 0) void call('slots', `user-${turn % 3}`);
+    if (turn % 4 === 2) void call('failures', `user-${turn % 7}`);
+    turn++;
+  }, 50);
+}
 
 function call(path, key) {
   return new Promise((resolve) => {
@@ -84,74 +117,33 @@ function call(path, key) {
   });
 }
 
-async function look(round, fault) {
+async function look() {
+  const answer = once(child, 'message');
   child.send('?');
-  const [sample] = await once(child, 'message');
-  const { heapMb, rssMb, handles, happened } = sample;
-  const keys = await keysNow();
-  samples.push({ heapMb, handles: sum(handles), open: happened.calls - happened.done, keys });
-  // One process: what it may use alone while Redis is out, beside what Redis gives before and after.
-  const spare =
-    (fault.isOut ? 1 : 0) + (fault.forgets ? 1 : 0) + (fault.steps === undefined ? 0 : 2);
-  const allowed = { rate: LIMIT.rate, capacity: LIMIT.capacity * (1 + spare) };
-  const slack = envelope.tightestWindow(admitted, allowed)?.slack ?? 0;
-  if (slack < 0)
-    problems.push(`round ${round}, ${fault.name}: ${Math.ceil(-slack)} above the envelope`);
-  if (admitted.length < (LIMIT.rate * ROUND_MS) / 2000) {
-    problems.push(
-      `round ${round}, ${fault.name}: only ${admitted.length} of the steady calls passed`,
-    );
-  }
-  if (keys.endless > 0)
-    problems.push(`round ${round}: ${keys.endless} keys of limits without an end`);
-  for (const error of happened.unhandled) problems.push(`unhandled: ${error}`);
-  for (const error of happened.foreign) problems.push(`no error of ours: ${error}`);
+  const [{ happened, ...process }] = await answer;
+  const open = happened.calls - happened.done;
+  const { inFlight } = happened;
+  const keys = await countKeys(redis);
+  const sample = { ...process, connections: proxy.connections, open, inFlight, keys };
+  return { sample, happened };
+}
+
+function judgeRound(round, fault, { sample, happened }) {
+  samples.push(sample);
+  const starts = happened.starts.map((ms) => ({ sentMs: ms, receivedMs: ms }));
+  const seen = { ...happened, admitted, starts, endless: sample.keys.endless };
+  const found = judge.roundProblems(fault, seen, law);
+  problems.push(...found.map((problem) => `round ${round + 1}, ${fault.name}: ${problem}`));
+  const { jobs, submitted, mostInFlight, outs, lines } = happened;
   console.log(
-    `${String(round + 1).padStart(3)}/${ROUNDS} ${fault.name.padEnd(42)} heap ${heapMb.toFixed(1)} MB, rss ${rssMb.toFixed(0)} MB, ` +
-      `handles ${sum(handles)}, open calls ${happened.calls - happened.done}, keys ${keys.limits} and ${keys.queue} of the queue, ` +
-      `jobs ${happened.jobs} of ${happened.submitted}`,
+    `${String(round + 1).padStart(3)}/${ROUNDS} ${fault.name.padEnd(42)} ${told(sample)}, ` +
+      `jobs ${jobs} of ${submitted}, at most ${mostInFlight} at a time, ${outs} times out, ${lines} lines`,
   );
 }
 
-/** Keys of limits, those among them that never end, and keys of the queue. */
-async function keysNow() {
-  const counts = { limits: 0, endless: 0, queue: 0 };
-  let cursor = '0';
-  do {
-    const [next, keys] = await redis.call('SCAN', cursor, 'COUNT', '1000');
-    cursor = next;
-    for (const key of keys) {
-      const ofQueue = key.startsWith('bull:') || key.includes('{queue:');
-      counts[ofQueue ? 'queue' : 'limits']++;
-      if (!ofQueue && (await redis.call('PTTL', key)) === -1) counts.endless++;
-    }
-  } while (cursor !== '0');
-  return counts;
-}
-
-/** The last quarter against the second: the first one warms up. */
-function judge() {
-  const quarter = Math.max(1, Math.floor(samples.length / 4));
-  const early = samples.slice(quarter, 2 * quarter);
-  const late = samples.slice(-quarter);
-  const grown = (of) => median(late.map(of)) - median(early.map(of));
-  const grows = {
-    'MB of heap': [grown(({ heapMb }) => heapMb), GROWTH_MB],
-    handles: [grown(({ handles }) => handles), MORE_HANDLES],
-    'open calls': [grown(({ open }) => open), 50],
-    'keys of limits': [grown(({ keys }) => keys.limits), 300],
-    'keys of the queue': [grown(({ keys }) => keys.queue), 300],
-  };
-  for (const [what, [more, most]] of Object.entries(grows)) {
-    console.log(`grown by ${more.toFixed(1)} ${what}`);
-    if (more > most) problems.push(`grew by ${more.toFixed(1)} ${what}`);
-  }
-}
-
-function sum(counts) {
-  return Object.values(counts).reduce((all, count) => all + count, 0);
-}
-
-function median(values) {
-  return envelope.quantile(values, 0.5);
+function told({ heapMb, rssMb, handles, connections, open, keys }) {
+  return (
+    `heap ${heapMb.toFixed(1)} MB, rss ${rssMb.toFixed(0)} MB, handles ${handles}, connections ${connections}, ` +
+    `open calls ${open}, keys ${keys.limits} (${keys.stepped} of a stepped clock) and ${keys.queue} of the queue`
+  );
 }

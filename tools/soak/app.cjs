@@ -1,17 +1,24 @@
 // One application that uses everything at a modest pace, and tells its parent how it is.
 require('reflect-metadata');
 const { setTimeout: delay } = require('node:timers/promises');
-const { Controller, Get, Module } = require('@nestjs/common');
+const { Controller, Get, Headers, Module } = require('@nestjs/common');
 const { APP_GUARD, NestFactory } = require('@nestjs/core');
 const { FastifyAdapter } = require('@nestjs/platform-fastify');
 const lib = '../../libs/rate-limit/dist';
 const rateLimit = require(`${lib}/index.js`);
 const queues = require(`${lib}/queue/index.js`);
 
-const { byHeader, ConcurrencyLimit, RateLimit, RateLimitError, RateLimiterService } = rateLimit;
-const { redis, rate, capacity } = JSON.parse(process.argv[2]);
+const use = require('./use.cjs');
+
+const { byHeader, ConcurrencyLimit, RateLimit, RateLimiterService } = rateLimit;
+const { redis, law } = JSON.parse(process.argv[2]);
+const { rate, capacity } = law.steady;
 const LIMIT = { name: 'service', rate, capacity };
-const happened = { unhandled: [], foreign: [], calls: 0, done: 0, jobs: 0, submitted: 0 };
+const happened = { calls: 0, done: 0, jobs: 0, submitted: 0, isOut: false, outs: 0, inFlight: 0 };
+/** Since the parent last asked. */
+const since = () => ({ unhandled: [], foreign: [], starts: [], mostInFlight: 0, lines: 0 });
+Object.assign(happened, since());
+const inFlight = new Map();
 
 class Routes {
   steady() {
@@ -21,8 +28,15 @@ class Routes {
   made() {
     return 'ok';
   }
-  async slots() {
-    await delay(60);
+  /** Longer than its lease, and asked for more often than it may be. */
+  async slots(user) {
+    const now = (inFlight.get(user) ?? 0) + 1;
+    inFlight.set(user, now);
+    happened.inFlight++;
+    happened.mostInFlight = Math.max(happened.mostInFlight, now);
+    await delay(2500);
+    inFlight.set(user, inFlight.get(user) - 1);
+    happened.inFlight--;
     return 'ok';
   }
   failures() {
@@ -37,7 +51,9 @@ const decorate = (method, ...decorators) => {
 const key = byHeader('x-key');
 decorate('steady', Get('steady'), RateLimit({ name: 'steady', rate, capacity, key }));
 decorate('made', Get('made'), RateLimit({ name: 'made', rate, capacity, key }));
-decorate('slots', Get('slots'), ConcurrencyLimit({ name: 'slots', max: 3, key, leaseMs: 2000 }));
+const slots = { name: 'slots', max: law.slots, key, leaseMs: 2000 };
+decorate('slots', Get('slots'), ConcurrencyLimit(slots));
+Headers('x-key')(Routes.prototype, 'slots', 0);
 decorate(
   'failures',
   Get('failures'),
@@ -48,6 +64,7 @@ Controller()(Routes);
 class Processor {
   async process() {
     happened.jobs++;
+    happened.starts.push(performance.now());
     await delay(5);
     return 'done';
   }
@@ -60,8 +77,7 @@ Module({
     rateLimit.RateLimitModule.forRoot({ redis, policies: { service: { rate, capacity } } }),
     queues.RateLimitQueueModule.register({
       name: 'soak',
-      rate: 10,
-      capacity: 10,
+      ...law.jobs,
       maxWaitMs: 20_000,
       resultTtlMs: 30_000,
       job: { removeOnComplete: 100, removeOnFail: 100 },
@@ -74,60 +90,29 @@ Module({
 process.on('unhandledRejection', (error) => happened.unhandled.push(String(error?.stack ?? error)));
 process.on('uncaughtException', (error) => happened.unhandled.push(String(error?.stack ?? error)));
 
-/** Everything by hand; what is refused, or out, is as it should be. */
-async function use(limiter, queue, turn) {
-  const mine = `user-${turn % 50}`;
-  const attempts = [
-    () => limiter.consume(mine, 'service'),
-    () => limiter.acquire(mine, 'service', { timeoutMs: 500 }),
-    () => limiter.acquire(mine, 'service', { signal: AbortSignal.timeout(50) }),
-    async () => (await limiter.reserve(mine, 'service', { maxWaitMs: 200 })).settle(0.5),
-    async () => (await limiter.reserve(mine, 'service', { maxWaitMs: 200 })).cancel(),
-    () =>
-      limiter.withBudget([{ key: mine, limit: 'service', cost: 2 }], { maxWaitMs: 100 }, (hold) =>
-        hold.used(1),
-      ),
-    () => limiter.withConcurrency(mine, { max: 2, leaseMs: 1000 }, () => delay(20)),
-    () => limiter.refund(mine, 'service', 1),
-    () => limiter.peek(mine, 'service'),
-    () => limiter.configure(mine, LIMIT, { policy: 'service', ttlMs: 2000 }),
-    () => limiter.block(mine, 'service', 20),
-    () =>
-      limiter.consumeAll([
-        { key: mine, limit: 'service' },
-        { key: 'all', limit: LIMIT },
-      ]),
-    async () => {
-      const ticket = await queue.submit({ turn }, { key: undefined });
-      happened.submitted++;
-      if (turn % 5 === 0) await ticket.cancel();
-      else await ticket.result({ timeoutMs: 5000 });
-    },
-  ];
-  happened.calls++;
-  try {
-    await attempts[turn % attempts.length]();
-  } catch (error) {
-    const isOurs = RateLimitError.is(error) || error?.name === 'TimeoutError';
-    if (!isOurs && happened.foreign.length < 20)
-      happened.foreign.push(String(error?.stack ?? error));
-  }
-  happened.done++;
-}
-
-const silent = { log() {}, debug() {}, verbose() {}, warn() {}, error() {}, fatal() {} };
-void NestFactory.create(App, new FastifyAdapter(), { logger: silent }).then(async (app) => {
+const count = () => void happened.lines++;
+const logger = { log: count, debug() {}, verbose() {}, warn: count, error: count, fatal: count };
+void NestFactory.create(App, new FastifyAdapter(), { logger }).then(async (app) => {
   const limiter = app.get(RateLimiterService);
   const queue = app.get(queues.getRateLimitedQueueToken('soak'), { strict: false });
+  limiter.events.on('storeOut', () =>
+    Object.assign(happened, { isOut: true, outs: happened.outs + 1 }),
+  );
+  limiter.events.on('storeBack', () => Object.assign(happened, { isOut: false }));
   await app.listen(0, '127.0.0.1');
   let turn = 0;
-  setInterval(() => void use(limiter, queue, turn++), 40);
-  process.on('message', () => {
+  let pace;
+  process.on('message', (asked) => {
+    if (asked === 'begin') {
+      pace = setInterval(() => void use(limiter, queue, turn++, LIMIT, happened), 40);
+    }
+    if (asked === 'end') clearInterval(pace);
+    if (asked !== '?') return;
     global.gc();
-    const handles = {};
-    for (const each of process.getActiveResourcesInfo()) handles[each] = (handles[each] ?? 0) + 1;
     const { heapUsed, rss } = process.memoryUsage();
+    const handles = process.getActiveResourcesInfo().length;
     process.send({ heapMb: heapUsed / 2 ** 20, rssMb: rss / 2 ** 20, handles, happened });
+    Object.assign(happened, since());
   });
   process.send({ port: app.getHttpServer().address().port });
 });
