@@ -13,6 +13,8 @@ import { RedisStore } from '../../src/store/redis/redis-store';
 import { limiterOver } from '../support/limiter';
 import { sharedRedisUrl, uniquePrefix } from '../support/redis-server';
 
+jest.setTimeout(60_000);
+
 type Triple = readonly [policy: string, scope: string, key: string];
 
 const MEGABYTE = 'x'.repeat(2 ** 20);
