@@ -34,7 +34,8 @@ const law = {
 
 const redis = await Redises.start();
 const proxy = await proxies.ChaosProxy.start(redis.port);
-const agent = new Agent({ keepAlive: true });
+// Bounded, or the sockets that a burst needed look like a leak until they are given up.
+const agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
 const config = JSON.stringify({ redis: proxy.url, law });
 const app = join(dirname(fileURLToPath(import.meta.url)), 'soak/app.cjs');
 const child = fork(app, [config], { execArgv: ['--expose-gc'] });

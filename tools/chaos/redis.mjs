@@ -31,6 +31,9 @@ export class Redises {
     const built = spawnSync('cc', ['-shared', '-fPIC', '-o', redis.#clock, CLOCK_SOURCE]);
     redis.hasClock = built.status === 0;
     process.once('exit', () => redis.#child?.kill('SIGKILL'));
+    // A signal alone would skip what is done at the exit, and leave the server behind.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+      process.once(signal, () => process.exit(1));
     await redis.launch();
     return redis;
   }

@@ -14,9 +14,16 @@ const { byHeader, ConcurrencyLimit, RateLimit, RateLimiterService } = rateLimit;
 const { redis, law } = JSON.parse(process.argv[2]);
 const { rate, capacity } = law.steady;
 const LIMIT = { name: 'service', rate, capacity };
-const happened = { calls: 0, done: 0, jobs: 0, submitted: 0, isOut: false, outs: 0, inFlight: 0 };
+const happened = { calls: 0, done: 0, jobs: 0, submitted: 0, isOut: false, inFlight: 0 };
 /** Since the parent last asked. */
-const since = () => ({ unhandled: [], foreign: [], starts: [], mostInFlight: 0, lines: 0 });
+const since = () => ({
+  unhandled: [],
+  foreign: [],
+  starts: [],
+  mostInFlight: 0,
+  outs: 0,
+  lines: 0,
+});
 Object.assign(happened, since());
 const inFlight = new Map();
 

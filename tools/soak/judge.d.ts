@@ -13,6 +13,8 @@ export interface SoakRound {
   /** Of jobs. */
   readonly starts: readonly RecordedCall[];
   readonly mostInFlight: number;
+  /** How often the limiter said in this round that its store is out. */
+  readonly outs: number;
   /** The last that the limiter said of its store. */
   readonly isOut: boolean;
   readonly unhandled: readonly string[];

@@ -23,19 +23,21 @@ function spareBuckets({ isOut, forgets, steps }) {
  * What was wrong in a round.
  *
  * @param fault of faults.mjs
- * @param seen { admitted, starts, mostInFlight, isOut, unhandled, foreign, endless }
+ * @param seen { admitted, starts, mostInFlight, outs, isOut, unhandled, foreign, endless }
  * @param law { steady, jobs: limits; slots: how many at a time; seconds: length of the round }
  */
 function roundProblems(fault, seen, law) {
   const problems = [];
-  const buckets = 1 + spareBuckets(fault);
+  // A busy machine makes outages of its own: when the limiter says that it is on its own, `local` holds.
+  const isOut = fault.isOut === true || seen.outs > 0;
+  const buckets = 1 + spareBuckets({ ...fault, isOut });
   const above = (calls, { rate, capacity }) =>
     Math.max(0, Math.ceil(-(tightestWindow(calls, { rate, capacity })?.slack ?? 0)));
   const { steady, jobs } = law;
   const steadyAbove = above(seen.admitted, { ...steady, capacity: steady.capacity * buckets });
   if (steadyAbove > 0) problems.push(`${steadyAbove} calls above the envelope`);
   // No job starts while Redis is out. One may be late for its start, as the law of the pace allows.
-  const jobBuckets = buckets - (fault.isOut ? 1 : 0);
+  const jobBuckets = buckets - (isOut ? 1 : 0);
   const jobsAbove = above(seen.starts, { ...jobs, capacity: jobs.capacity * jobBuckets + 1 });
   if (jobsAbove > 0) problems.push(`${jobsAbove} jobs started above the envelope`);
   if (seen.mostInFlight > law.slots * buckets)

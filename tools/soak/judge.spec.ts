@@ -12,6 +12,7 @@ const good: SoakRound = {
   admitted: at(0, 0, 1000, 2000, 3000),
   starts: at(0, 0, 1000),
   mostInFlight: 3,
+  outs: 0,
   isOut: false,
   unhandled: [],
   foreign: [],
@@ -47,8 +48,10 @@ describe('roundProblems', () => {
   });
 
   it('allows a process its own bucket while Redis is out, and jobs none', () => {
-    const twice = { ...good, admitted: at(0, 0, 0, 0, 0), starts: at(0, 0, 0, 0), mostInFlight: 6 };
+    const twice = { ...good, admitted: at(0, 0, 0, 0, 0), mostInFlight: 6 };
     expect(roundProblems({ isOut: true }, twice, law)).toEqual([]);
+    expect(roundProblems({}, { ...twice, outs: 1 }, law)).toEqual([]);
+    expect(roundProblems({}, twice, law)).toHaveLength(2);
     const jobs = { ...twice, starts: at(0, 0, 0, 0, 0) };
     expect(roundProblems({ isOut: true }, jobs, law)).toHaveLength(1);
     expect(roundProblems({ forgets: true }, jobs, law)).toEqual([]);
