@@ -14,7 +14,7 @@ const { byHeader, ConcurrencyLimit, RateLimit, RateLimiterService } = rateLimit;
 const { redis, law } = JSON.parse(process.argv[2]);
 const { rate, capacity } = law.steady;
 const LIMIT = { name: 'service', rate, capacity };
-const happened = { calls: 0, done: 0, jobs: 0, submitted: 0, isOut: false, inFlight: 0 };
+const happened = { calls: 0, done: 0, jobs: 0, submitted: 0, inFlight: 0 };
 /** Since the parent last asked. */
 const since = () => ({
   unhandled: [],
@@ -26,6 +26,7 @@ const since = () => ({
 });
 Object.assign(happened, since());
 const inFlight = new Map();
+let outSinceMs;
 
 class Routes {
   steady() {
@@ -102,10 +103,11 @@ const logger = { log: count, debug() {}, verbose() {}, warn: count, error: count
 void NestFactory.create(App, new FastifyAdapter(), { logger }).then(async (app) => {
   const limiter = app.get(RateLimiterService);
   const queue = app.get(queues.getRateLimitedQueueToken('soak'), { strict: false });
-  limiter.events.on('storeOut', () =>
-    Object.assign(happened, { isOut: true, outs: happened.outs + 1 }),
-  );
-  limiter.events.on('storeBack', () => Object.assign(happened, { isOut: false }));
+  limiter.events.on('storeOut', () => {
+    happened.outs++;
+    outSinceMs = performance.now();
+  });
+  limiter.events.on('storeBack', () => (outSinceMs = undefined));
   await app.listen(0, '127.0.0.1');
   let turn = 0;
   let pace;
@@ -118,6 +120,7 @@ void NestFactory.create(App, new FastifyAdapter(), { logger }).then(async (app) 
     global.gc();
     const { heapUsed, rss } = process.memoryUsage();
     const handles = process.getActiveResourcesInfo().length;
+    happened.outForMs = outSinceMs === undefined ? 0 : performance.now() - outSinceMs;
     process.send({ heapMb: heapUsed / 2 ** 20, rssMb: rss / 2 ** 20, handles, happened });
     Object.assign(happened, since());
   });

@@ -15,8 +15,8 @@ export interface SoakRound {
   readonly mostInFlight: number;
   /** How often the limiter said in this round that its store is out. */
   readonly outs: number;
-  /** The last that the limiter said of its store. */
-  readonly isOut: boolean;
+  /** For how long its store is out at the end of the round, by what the limiter said; 0: it is not. */
+  readonly outForMs: number;
   readonly unhandled: readonly string[];
   readonly foreign: readonly string[];
   /** Keys of limits without a TTL. */

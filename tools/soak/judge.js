@@ -11,6 +11,8 @@ const GROWTH = {
   'keys of limits': [(sample) => sample.keys.limits, 300],
   'keys of the queue': [(sample) => sample.keys.queue, 300],
 };
+/** Probes come every second at most, and a silent connection is given up after five. */
+const BACK_WITHIN_MS = 6000;
 /** Handles that Node and BullMQ may keep a little longer. */
 const IDLE_HANDLES = 5;
 
@@ -23,7 +25,7 @@ function spareBuckets({ isOut, forgets, steps }) {
  * What was wrong in a round.
  *
  * @param fault of faults.mjs
- * @param seen { admitted, starts, mostInFlight, outs, isOut, unhandled, foreign, endless }
+ * @param seen { admitted, starts, mostInFlight, outs, outForMs, unhandled, foreign, endless }
  * @param law { steady, jobs: limits; slots: how many at a time; seconds: length of the round }
  */
 function roundProblems(fault, seen, law) {
@@ -44,7 +46,8 @@ function roundProblems(fault, seen, law) {
     problems.push(`${seen.mostInFlight} calls at a time, of ${law.slots}`);
   if (seen.admitted.length < (steady.rate * law.seconds) / 2)
     problems.push(`only ${seen.admitted.length} of the steady calls passed`);
-  if (seen.isOut) problems.push('Redis is back, and still taken for out');
+  if (seen.outForMs > BACK_WITHIN_MS)
+    problems.push(`Redis is back, and taken for out for ${Math.round(seen.outForMs)} ms`);
   if (seen.endless > 0) problems.push(`${seen.endless} keys of limits without an end`);
   problems.push(...seen.unhandled.map((error) => `unhandled: ${error}`));
   problems.push(...seen.foreign.map((error) => `no error of ours: ${error}`));
