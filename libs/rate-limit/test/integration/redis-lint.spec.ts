@@ -1,5 +1,5 @@
 // Warnings of the start about Redis: clients that keep what they cannot send, and servers that throw buckets away.
-import { Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { RateLimitModule, type RateLimitModuleOptions, RedisStore } from 'nest-rate-limit';
 import { buildApp, closeApps } from '../support/nest-app';
 import { RedisServer, sharedRedisUrl, uniquePrefix } from '../support/redis-server';
@@ -63,6 +63,17 @@ describe('a client that is handed in', () => {
     expect(await warningsOf({ redis })).toEqual([
       expect.stringContaining('keyPrefix "{app}:" of the Redis client has braces'),
     ]);
+  });
+
+  it('of a cluster that sends again what it sent on a lost connection', async () => {
+    const nodes = [{ host: '127.0.0.1', port: 1 }];
+    const resending = new Cluster(nodes, { lazyConnect: true, enableOfflineQueue: false });
+    expect(await warningsOf({ redis: resending })).toEqual([
+      expect.stringMatching(/retryDelayOnFailover 100: .*Create it with retryDelayOnFailover: 0/),
+    ]);
+    warnings.length = 0;
+    const options = { lazyConnect: true, enableOfflineQueue: false, retryDelayOnFailover: 0 };
+    expect(await warningsOf({ redis: new Cluster(nodes, options) })).toEqual([]);
   });
 
   it('not: as the documentation asks for it, connected or not yet', async () => {

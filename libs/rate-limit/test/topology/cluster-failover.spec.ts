@@ -1,7 +1,9 @@
 // A cluster of three masters and three replicas changes under load: planned and unplanned failovers, a slot that moves. Every
 // call is answered, in time, by the shared store or by the failure policy, and nobody gets more than both allow.
 import type { Cluster, Redis } from 'ioredis';
+import { setTimeout as delay } from 'node:timers/promises';
 import { bucketNamer } from '../../src/core/bucket-key';
+import { StoreUnavailableError } from '../../src/core/errors';
 import type { RateLimiter } from '../../src/limiter/rate-limiter';
 import { RedisLeases } from '../../src/store/redis/redis-leases';
 import { RedisStore } from '../../src/store/redis/redis-store';
@@ -83,6 +85,33 @@ function expectKept(steady: SteadyLoad, killedAt = Infinity): void {
   }
   for (const count of local.values()) expect(count).toBeLessThanOrEqual(CAPACITY);
 }
+
+it('a node that freezes in the middle of a call: what was taken elsewhere is back in time, and nothing comes later', async () => {
+  const frozen = cluster.masters[2];
+  const place = bucketNamer(`rl:${prefix}`).place('caller', 'caller');
+  const slots = await cluster.each([frozen], async (redis) =>
+    Promise.all(
+      Array.from({ length: 20 }, (_, i) => redis.cluster('KEYSLOT', place.bucket(`key ${i}`))),
+    ),
+  );
+  const isThere = (slot: number) => slot >= Math.ceil((16_384 * 2) / 3);
+  const there = `key ${slots[0].findIndex(isThere)}`;
+  const elsewhere = `key ${slots[0].findIndex((slot) => !isThere(slot))}`;
+  await limiter.consumeAll([there, elsewhere].map((key) => ({ key, limit: 'caller' })));
+  frozen.pause();
+  const from = performance.now();
+  const reserved = limiter.reserveAll(
+    [elsewhere, there].map((key) => ({ key, limit: 'caller', cost: 10 })),
+  );
+  await expect(reserved).rejects.toThrow(StoreUnavailableError);
+  const tookMs = performance.now() - from;
+  const left = (await limiter.peek(elsewhere, 'caller')).remaining;
+  frozen.resume();
+  expect(tookMs).toBeLessThan(TIMEOUT_MS + MARGIN_MS);
+  expect(left).toBe(CAPACITY - 2);
+  await delay(300);
+  expect((await limiter.peek(there, 'caller')).remaining).toBe(CAPACITY - 2);
+}, 20_000);
 
 it('CLUSTER FAILOVER: shared again at once, nothing lost', async () => {
   const steady = load();

@@ -6,6 +6,8 @@ import type { LintRule } from './lint-rule';
 interface ClientOptions {
   readonly enableOfflineQueue?: unknown;
   readonly autoResendUnfulfilledCommands?: unknown;
+  /** Of a cluster. */
+  readonly retryDelayOnFailover?: unknown;
   readonly keyPrefix?: unknown;
   readonly redisOptions?: ClientOptions;
 }
@@ -15,7 +17,11 @@ export const redisClient: LintRule = ({ options: { redis } }) => {
   if (!isRedisLike(redis)) return prefix(redis as ClientOptions);
   const options = (redis as RedisLike & { options?: ClientOptions }).options;
   if (options === undefined) return [];
-  return [...queues(options), ...prefix({ ...options.redisOptions, ...options })];
+  return [
+    ...queues(options),
+    ...resends(options),
+    ...prefix({ ...options.redisOptions, ...options }),
+  ];
 };
 
 function queues({ enableOfflineQueue, autoResendUnfulfilledCommands }: ClientOptions): string[] {
@@ -26,6 +32,14 @@ function queues({ enableOfflineQueue, autoResendUnfulfilledCommands }: ClientOpt
   if (queueing.length === 0) return [];
   return [
     `RateLimitModule: the client in redis has ${queueing.join(' and ')} on: while Redis is away it keeps charges that were answered otherwise, and makes them later. Create it with ${queueing.map((name) => `${name}: false`).join(', ')} and maxRetriesPerRequest: 0, or hand in its URL or options and let the limiter have a client of its own`,
+  ];
+}
+
+/** A cluster client takes a lost connection for a failover, whatever was on its way there. */
+function resends({ retryDelayOnFailover: delayMs }: ClientOptions): string[] {
+  if (typeof delayMs !== 'number' || delayMs <= 0) return [];
+  return [
+    `RateLimitModule: the Cluster client in redis has retryDelayOnFailover ${delayMs}: what it sent on a connection that was lost it sends again, and a charge may be made twice. Create it with retryDelayOnFailover: 0`,
   ];
 }
 
