@@ -189,8 +189,9 @@ describe('a slot that moves under load', () => {
     // Longer than it takes anybody, so that calls meet it. What needs one key is answered by the other node (ASK), which
     // does not know the script yet; what needs two, one of which is not there, has to wait (TRYAGAIN).
     const leases = new RedisLeases(client);
-    const request = { slots: `${name}:slots`, id: 'holder', max: 1, leaseMs: 5000 };
+    const request = { slots: `${name}:slots`, id: 'holder', max: 1, leaseMs: 60_000 };
     expect(await leases.hold(request)).toEqual({ granted: true, inFlight: 1 });
+    const during = await limiter.consume(KEY, 'caller');
     expect(await on(target, (redis) => redis.cluster('COUNTKEYSINSLOT', slot))).toEqual([1]);
     await steady.more(300);
     await on(source, async (redis) => {
@@ -206,5 +207,7 @@ describe('a slot that moves under load', () => {
     await steady.more(300);
     await steady.stop();
     expectKept(steady);
+    expect(during.source).toBe('local');
+    expect((await leases.hold({ ...request, id: 'other' })).granted).toBe(false);
   }, 30_000);
 });

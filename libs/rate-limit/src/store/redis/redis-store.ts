@@ -97,7 +97,7 @@ export class RedisStore implements RateLimitStore {
   }
 
   take(charges: readonly BucketCharge[]): Promise<Outcome[]> {
-    if (charges.length === 1) return this.#calls.take(charges);
+    if (charges.length === 1 || this.#client.isCluster !== true) return this.#calls.take(charges);
     const groups = this.#groups(charges);
     return groups.length === 1
       ? this.#calls.take(charges)
