@@ -13,6 +13,7 @@ export class CallInFlight {
   readonly #taken = new Set<object>();
   #running = 0;
   #isAnswered = false;
+  #isOver = false;
 
   constructor(response: unknown) {
     onAnswered(response, () => this.#answered());
@@ -35,6 +36,11 @@ export class CallInFlight {
     if (this.#isAnswered) listener.abandoned();
   }
 
+  /** Everybody was told of the end, and has given back what was held for the call. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** The handler is called. Returns what is to be called when it has ended. */
   handlerStarts(): () => void {
     let isRunning = true;
@@ -55,6 +61,7 @@ export class CallInFlight {
 
   #tellEnd(): void {
     if (!this.#isAnswered || this.#running > 0) return;
+    this.#isOver = true;
     for (const listener of this.#listeners) listener.ended();
     this.#listeners.clear();
   }

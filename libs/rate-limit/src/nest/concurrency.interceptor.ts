@@ -7,6 +7,8 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import type { Observable } from 'rxjs';
+import { callInFlight } from './call-in-flight';
+import { clientIsGone } from './client-gone';
 import { RequestLimiter } from './request-limiter';
 import { runningHandler } from './running-handler';
 
@@ -17,6 +19,10 @@ export class ConcurrencyInterceptor implements NestInterceptor {
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     await this.requests.holdSlots(context);
-    return context.getType() === 'http' ? runningHandler(context, next) : next.handle();
+    if (context.getType() !== 'http') return next.handle();
+    const [request, response] = context.getArgs<[object, unknown]>();
+    // A client that left while guards and stores were asked took its slots along: what starts now would be one too many.
+    if (callInFlight(request, response).isOver) throw clientIsGone();
+    return runningHandler(context, next);
   }
 }

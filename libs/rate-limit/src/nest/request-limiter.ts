@@ -10,6 +10,7 @@ import type { PolicyRegistry } from '../limiter/policy-registry';
 import { type Admission, Admissions, rejectsOnly } from './admission';
 import { type Call, type CallCharge, CallCharges, isShadow } from './call-charges';
 import { type CallRecord, callRecord } from './call-record';
+import { clientIsGone } from './client-gone';
 import { DEFERRALS, type Deferrals, leaveCall } from './deferral';
 import { ErrorLog } from './error-log';
 import { httpAnswer, NEVER_CACHED } from './http-answer';
@@ -296,10 +297,6 @@ export class RequestLimiter {
 }
 
 /** Nobody reads it; the handler must not run. 499 is what others write into their logs for it. */
-function clientIsGone(): HttpException {
-  return new HttpException('the client closed the connection', 499);
-}
-
 function isOurFault(exception: HttpException, error: unknown): boolean {
   return exception !== error && exception.getStatus() === 500;
 }

@@ -88,11 +88,25 @@ class Gate {
   }
 }
 
+/** A guard that asks somebody else, who takes his time. */
+class Slow implements CanActivate {
+  async canActivate(): Promise<boolean> {
+    asked++;
+    await answered;
+    return true;
+  }
+}
+
+let asked: number;
+let answer: () => void;
+let answered: Promise<void>;
 let gate: Gate;
 let events: Subject<{ data: string }>;
 let streams: PassThrough[];
 beforeEach(() => {
   [gate, events, streams] = [new Gate(), new Subject(), []];
+  asked = 0;
+  answered = new Promise((resolve) => (answer = resolve));
 });
 
 @Controller('slots')
@@ -100,6 +114,14 @@ class Slots {
   @Get('work')
   @ConcurrencyLimit(ONE)
   async work() {
+    await gate.pass();
+    return 'done';
+  }
+
+  @Get('slow')
+  @ConcurrencyLimit(ONE)
+  @UseGuards(Slow)
+  async slow() {
     await gate.pass();
     return 'done';
   }
@@ -269,6 +291,25 @@ describe.each(ADAPTERS)('a slot of a request on %s', (_, adapter) => {
     await until(() => app.store.inFlight.size === 0);
     await delay(1.5 * ONE.leaseMs);
     expect(app.store.releases).toHaveLength(1);
+  });
+
+  it('a client that leaves before the handler starts keeps it from starting: its slot is free', async () => {
+    const app = await start();
+    const request = get(`${app.url}/slots/slow`, { headers: MINE });
+    request.on('error', () => undefined);
+    await until(() => asked === 1);
+    request.destroy();
+    // Where a guard took the slot, the end of the connection gives it back.
+    if (app.store.inFlight.size > 0) await until(() => app.store.inFlight.size === 0);
+    else await delay(50);
+    answer();
+    await delay(50);
+    expect(gate.running).toBe(0);
+    const next = app.get('/slots/slow', MINE);
+    await until(() => gate.running === 1);
+    gate.open();
+    expect((await next).status).toBe(200);
+    await until(() => app.store.inFlight.size === 0);
   });
 
   it('and for one lease more at most, if that never ends', async () => {
