@@ -46,10 +46,17 @@ const floors = [
   {
     name: 'nest',
     path: 'nest/',
-    except: '\\.providers\\.ts$',
+    except: '(\\.providers|transports/(rpc|websocket))\\.ts$',
     uses: ['core/', PORT, 'limiter/', 'http/', 'nest/'],
     packages: NEST_PACKAGES,
     node: ['perf_hooks'],
+  },
+  {
+    // Load a peer, and only when a call came that way.
+    name: 'nest-transports',
+    path: 'nest/transports/(rpc|websocket)\\.ts$',
+    uses: ['http/', 'nest/transports/'],
+    packages: [...NEST_PACKAGES, '@nestjs/(websockets|microservices)'],
   },
   {
     name: 'nest-providers',

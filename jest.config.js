@@ -24,7 +24,7 @@ const base = {
   rootDir: __dirname,
   testEnvironment: 'node',
   transform: { '\\.ts$': swc('ts'), '\\.js$': swc('js') },
-  transformIgnorePatterns: ['/node_modules/(?!@nestjs/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(@nestjs/|@fastify/static/|content-disposition/))'],
   // The same names as `paths` in tsconfig.json.
   moduleNameMapper: {
     '^nest-rate-limit$': '<rootDir>/libs/rate-limit/src/index.ts',

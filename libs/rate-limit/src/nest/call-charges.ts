@@ -13,6 +13,7 @@ import type { UserWatch } from './lint/user-watch';
 import { variantsOf } from './on-limit';
 import { type PlannedLimit, type PlannedVariant, variantFor } from './plan';
 import type { KeyResolver, RateLimitModuleOptions } from './rate-limit.options';
+import type { TransportAdapter } from './transports/transport';
 
 /** A charge, and the variant it comes from. */
 export interface CallCharge extends PreparedCharge {
@@ -21,6 +22,7 @@ export interface CallCharge extends PreparedCharge {
 
 /** What a call is asked about. */
 export interface Call {
+  readonly transport: TransportAdapter;
   readonly caller: Caller;
   readonly context: ExecutionContext;
   readonly limits: readonly PlannedLimit[];

@@ -23,10 +23,23 @@ import { POLICY_REGISTRY, RATE_LIMIT_OPTIONS } from './rate-limit.constants';
 import type { RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimiterService } from './rate-limiter.service';
 import { RequestSlots } from './request-slots';
-import { HttpCaller, onAnswered, onDisconnect, setHeaders } from './transports/http-caller';
+import { graphql } from './transports/graphql';
+import { http } from './transports/http';
+import { onAnswered, setHeaders } from './transports/http-caller';
 import { ProxyWatch } from './transports/proxy-watch';
+import { rpc } from './transports/rpc';
+import type { TransportAdapter } from './transports/transport';
+import { websocket } from './transports/websocket';
 import { Waiters } from './waiters';
 import { wirePolicy } from './wire-policy';
+
+/** By the name that Nest gives them. */
+const TRANSPORTS: ReadonlyMap<string, TransportAdapter> = new Map([
+  ['http', http],
+  ['graphql', graphql],
+  ['ws', websocket],
+  ['rpc', rpc],
+]);
 
 /** Limits the calls that guards see. One for a registration of the module. */
 @Injectable()
@@ -131,7 +144,12 @@ export class RequestLimiter {
 
   #checkOnLimit(plan: Plan, variant: PlannedVariant): void {
     const { onLimit } = variant;
-    const { name } = plan.place;
+    const { name, method } = plan.place;
+    if (variant.chargesOutcome !== undefined && method === undefined) {
+      throw new UnsupportedOperationError(
+        `${name}: chargeOn needs an HTTP route, whose status tells how the call ended: leave it out, or settle a reservation by hand (RateLimiterService.reserve)`,
+      );
+    }
     if (onLimit === 'wait' && !this.limiter.takesBack) {
       throw new UnsupportedOperationError(
         `${name}: onLimit "wait" needs a store with giveBack, and yours has none: add it, or use "reject"`,
@@ -160,7 +178,7 @@ export class RequestLimiter {
     const due = limits.filter(
       (limit) => !charged.has(limit) && (names === undefined || names.has(limit.name)),
     );
-    if (due.length > 0 && !this.#isHttp(context)) return [];
+    if (due.length > 0 && this.#transport(context) === undefined) return [];
     for (const limit of due) charged.add(limit);
     return due;
   }
@@ -170,24 +188,27 @@ export class RequestLimiter {
     plan: Plan,
     names?: ReadonlySet<string>,
   ): readonly PlannedSlots[] {
-    if (plan.slots.length === 0 || !this.#isHttp(context)) return [];
+    if (plan.slots.length === 0 || context.getType() !== 'http') return [];
     return this.slots.due(plan, context.getArgs<[object, unknown]>(), names);
   }
 
   #call(context: ExecutionContext, limits: readonly PlannedLimit[]): Call {
-    return { caller: new HttpCaller(context, this.#proxies), context, limits, keys: new Map() };
+    const transport = this.#transport(context) ?? http;
+    const caller = transport.caller(context, this.#proxies);
+    return { transport, caller, context, limits, keys: new Map() };
   }
 
-  #isHttp(context: ExecutionContext): boolean {
-    const transport = context.getType<string>();
-    if (transport === 'http') return true;
-    if (!this.#unknownTransports.has(transport)) {
-      this.#unknownTransports.add(transport);
+  /** `undefined` for one that is not known: said once, and let through. */
+  #transport(context: ExecutionContext): TransportAdapter | undefined {
+    const name = context.getType<string>();
+    const known = TRANSPORTS.get(name);
+    if (known === undefined && !this.#unknownTransports.has(name)) {
+      this.#unknownTransports.add(name);
       this.#logger.warn(
-        `calls of transport "${transport}" are not limited: this version limits HTTP only`,
+        `calls of transport "${name}" are not limited: known are ${[...TRANSPORTS.keys()].join(', ')}; ask RateLimiterService there`,
       );
     }
-    return false;
+    return known;
   }
 
   #decide(call: Call, record: CallRecord, charges: readonly CallCharge[]): MaybePromise<true> {
@@ -206,9 +227,9 @@ export class RequestLimiter {
         return this.#answer(call, record, { allowed, decisions: decided, deferred: undefined });
       });
     }
-    const { res } = call.caller;
+    const { transport, caller } = call;
     return this.#admissions
-      .admit(charges, (end) => onDisconnect(res, () => end(clientIsGone())))
+      .admit(charges, (end) => transport.onGone(caller, () => end(clientIsGone())))
       .then((admission) => {
         this.#leaveDeferrable(call, charges, admission);
         return this.#answer(call, record, admission);
@@ -268,7 +289,7 @@ export class RequestLimiter {
       ({ charge, decision }) =>
         charge.variant.chargesOutcome !== undefined && !wasRefused(decision),
     );
-    if (open.length === 0) return;
+    if (open.length === 0 || response === undefined) return;
     onAnswered(response, (outcome) => {
       for (const { charge, decision } of open) {
         try {
@@ -291,8 +312,10 @@ export class RequestLimiter {
       cost: Math.max(1, ...variants.map(({ cost }) => (typeof cost === 'number' ? cost : 1))),
     });
     if (isOurFault(exception, error)) this.errors.report(error);
-    if (headers.length > 0) setHeaders(context.getArgByIndex<unknown>(1), headers);
-    throw exception;
+    const transport = this.#transport(context) ?? http;
+    if (headers.length > 0) setHeaders(transport.caller(context, this.#proxies).res, headers);
+    // oxlint-disable-next-line typescript/only-throw-error -- an error in the words of the transport
+    throw transport.refusal(exception);
   }
 }
 

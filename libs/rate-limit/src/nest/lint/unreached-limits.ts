@@ -24,12 +24,25 @@ function byNobody(app: Linted): string[] {
 
 function elsewhere(app: Linted): string[] {
   const places = app.handlers
-    .filter((each) => each.plan.place.method === undefined && declaredNames(app, each).length > 0)
+    .filter(({ plan }) => plan.place.method === undefined)
+    .filter((each) => declaredNames(app, each).some((name) => !isReached(each, name)))
     .map(({ plan }) => plan.place.name);
   if (places.length === 0) return [];
   return [
-    `@RateLimit on ${listed(places)} limits nothing: it is no HTTP route, and guards limit those only; ask RateLimiterService there`,
+    `@RateLimit on ${listed(places)} limits nothing: no RateLimitGuard looks at these calls. Bind it by @UseGuards(RateLimitGuard) there (a global guard does not reach gateways), or ask RateLimiterService`,
   ];
+}
+
+/** What the packages of other transports write on their handlers. */
+const BY_ANY_GUARD = ['graphql:resolver_type', 'graphql:resolve_property', 'microservices:pattern'];
+const BY_OWN_GUARD = 'websockets:message_mapping';
+
+function isReached({ plan: { handler }, guards }: GuardedHandler, name: string): boolean {
+  const isGateway = Reflect.hasMetadata(BY_OWN_GUARD, handler);
+  if (!isGateway && !BY_ANY_GUARD.some((key) => Reflect.hasMetadata(key, handler))) return false;
+  return guards.some(
+    (guard) => chargesLimit(guard, name) && !(isGateway && guard.at === 'globally'),
+  );
 }
 
 function always({ always: names, handlers }: Linted): string[] {

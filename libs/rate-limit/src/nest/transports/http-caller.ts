@@ -82,6 +82,7 @@ interface ServerAnswer extends Closable {
  */
 export function onDisconnect(response: unknown, gone: () => void): () => void {
   // Fastify: Node's response is inside.
+  if (response === undefined) return () => undefined;
   const raw = ((response as { raw?: Closable }).raw ?? response) as Closable;
   if (raw.destroyed === true || raw.closed === true) {
     gone();
@@ -110,6 +111,8 @@ export function setHeaders(
   response: unknown,
   headers: ReadonlyArray<readonly [name: string, value: string]>,
 ): void {
+  // Not every call has an answer of its own: a subscription, a message.
+  if (typeof (response as HttpResponse | undefined)?.header !== 'function') return;
   const target = response as HttpResponse;
   if (target.headersSent ?? target.raw?.headersSent) return;
   for (const [name, value] of headers) {
