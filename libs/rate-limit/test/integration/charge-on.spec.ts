@@ -182,7 +182,7 @@ describe.each(ADAPTERS)('on %s', (_, adapter) => {
 
   it('what was granted while Redis was out is not given back to it', async () => {
     const redis = await RedisServer.start();
-    const app = await start(adapter as never, { redis: redis.url, storeTimeoutMs: 50 });
+    const app = await start(adapter as never, { redis: redis.url, storeTimeoutMs: 400 });
     const limiter = app.nest.get(RateLimiterService);
     await limiter.consume('ada', FIVE, { cost: 3 });
     redis.pause();

@@ -18,8 +18,15 @@ import {
   Sse,
   StreamableFile,
 } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { EMPTY } from 'rxjs';
-import { MemoryStore, RateLimit, RateLimitModule, type RateLimitOptions } from 'nest-rate-limit';
+import {
+  MemoryStore,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitOptions,
+} from 'nest-rate-limit';
 import {
   deferTo,
   RateLimitedProcessor,
@@ -50,7 +57,7 @@ function build(
       ...imports,
     ],
     controllers: [controller],
-    providers: [Processor, ...providers],
+    providers: [Processor, { provide: APP_GUARD, useClass: RateLimitGuard }, ...providers],
   });
 }
 
