@@ -121,7 +121,7 @@ function policyRegistry(options: RateLimitModuleOptions): PolicyRegistry {
 /** The store that the options name. Only a connection that was opened here is closed with the store. */
 async function rateLimitStore(options: RateLimitModuleOptions): Promise<RateLimitStore> {
   const { store, redis, maxBuckets, storeTimeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  if (store !== undefined) return withoutClose(store);
+  if (store !== undefined) return store;
   if (redis === undefined) {
     logger.log(
       "buckets are kept in this process' memory: each further instance lets the whole limit through once more; set redis to share them",
@@ -170,11 +170,11 @@ function withoutClose(store: RateLimitStore): RateLimitStore {
 
 function answeringStore(
   store: RateLimitStore,
-  { storeTimeoutMs = DEFAULT_TIMEOUT_MS, maxBuckets }: RateLimitModuleOptions,
+  { storeTimeoutMs = DEFAULT_TIMEOUT_MS, maxBuckets, store: handedIn }: RateLimitModuleOptions,
   events: LimiterEmitter,
   errors: ErrorLog,
 ): ResilientStore {
-  return new ResilientStore(store, {
+  return new ResilientStore(handedIn === undefined ? store : withoutClose(store), {
     timeoutMs: storeTimeoutMs,
     maxBuckets,
     onRefused: (error) => errors.report(error),

@@ -201,6 +201,8 @@ describe.each(ADAPTERS)('on %s', (_, adapter, prepare) => {
         { adapter, prepare },
       );
       await fuzz(seed, guarded, (request) => expectAnswer(app, request));
+      // A seed may spread its calls over so many callers that none is refused.
+      for (let i = 0; i < 6; i++) answers.set((await app.get('/ip')).status, 1);
       expect([...answers.keys()]).toEqual(expect.arrayContaining([200, 400, 404, 429]));
     });
 
