@@ -32,17 +32,19 @@ function roundProblems(fault, seen, law) {
   const problems = [];
   // A busy machine makes outages of its own: when the limiter says that it is on its own, `local` holds.
   const isOut = fault.isOut === true || seen.outs > 0;
-  const buckets = 1 + spareBuckets({ ...fault, isOut });
+  const sets = 1 + spareBuckets({ ...fault, isOut });
+  // What Redis refills while this process limits alone is there when it is back: once more for each further outage.
+  const buckets = sets + Math.max(0, seen.outs - 1);
   const above = (calls, { rate, capacity }) =>
     Math.max(0, Math.ceil(-(tightestWindow(calls, { rate, capacity })?.slack ?? 0)));
   const { steady, jobs } = law;
   const steadyAbove = above(seen.admitted, { ...steady, capacity: steady.capacity * buckets });
   if (steadyAbove > 0) problems.push(`${steadyAbove} calls above the envelope`);
   // No job starts while Redis is out. One may be late for its start, as the law of the pace allows.
-  const jobBuckets = buckets - (isOut ? 1 : 0);
+  const jobBuckets = 1 + spareBuckets({ ...fault, isOut: false });
   const jobsAbove = above(seen.starts, { ...jobs, capacity: jobs.capacity * jobBuckets + 1 });
   if (jobsAbove > 0) problems.push(`${jobsAbove} jobs started above the envelope`);
-  if (seen.mostInFlight > law.slots * buckets)
+  if (seen.mostInFlight > law.slots * sets)
     problems.push(`${seen.mostInFlight} calls at a time, of ${law.slots}`);
   if (seen.admitted.length < (steady.rate * law.seconds) / 2)
     problems.push(`only ${seen.admitted.length} of the steady calls passed`);

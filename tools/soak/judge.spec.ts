@@ -49,8 +49,11 @@ describe('roundProblems', () => {
 
   it('allows a process its own bucket while Redis is out, and jobs none', () => {
     const twice = { ...good, admitted: at(0, 0, 0, 0, 0), mostInFlight: 6 };
+    const thrice = { ...twice, admitted: at(0, 0, 0, 0, 0, 0, 0) };
     expect(roundProblems({ isOut: true }, twice, law)).toEqual([]);
     expect(roundProblems({}, { ...twice, outs: 1 }, law)).toEqual([]);
+    expect(roundProblems({}, { ...thrice, outs: 1 }, law)).toHaveLength(1);
+    expect(roundProblems({}, { ...thrice, outs: 2 }, law)).toEqual([]);
     expect(roundProblems({}, twice, law)).toHaveLength(2);
     const jobs = { ...twice, starts: at(0, 0, 0, 0, 0) };
     expect(roundProblems({ isOut: true }, jobs, law)).toHaveLength(1);

@@ -23,14 +23,21 @@ async function warningsOf(options: Parameters<RedisCluster['client']>[0]): Promi
   return warnings;
 }
 
-const SAFE = { enableOfflineQueue: false, redisOptions: { autoResendUnfulfilledCommands: false } };
+const SAFE = {
+  enableOfflineQueue: false,
+  retryDelayOnFailover: 0,
+  redisOptions: { autoResendUnfulfilledCommands: false },
+};
 
 it('says nothing where there is nothing to say', async () => {
   expect(await warningsOf(SAFE)).toEqual([]);
 });
 
 it('finds the offline queue of a cluster client', async () => {
-  expect(await warningsOf({})).toEqual([expect.stringContaining('enableOfflineQueue on')]);
+  expect(await warningsOf({})).toEqual([
+    expect.stringContaining('enableOfflineQueue on'),
+    expect.stringContaining('retryDelayOnFailover 100'),
+  ]);
 });
 
 it('finds one node that evicts', async () => {
