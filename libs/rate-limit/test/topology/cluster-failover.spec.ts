@@ -105,7 +105,12 @@ it('a node that freezes in the middle of a call: what was taken elsewhere is bac
   );
   await expect(reserved).rejects.toThrow(StoreUnavailableError);
   const tookMs = performance.now() - from;
-  const left = (await limiter.peek(elsewhere, 'caller')).remaining;
+  let left = (await limiter.peek(elsewhere, 'caller')).remaining;
+  // The return leaves by the deadline; on a busy machine it may arrive after the caller knows.
+  for (let tries = 0; left !== CAPACITY - 2 && tries < 40; tries++) {
+    await delay(50);
+    left = (await limiter.peek(elsewhere, 'caller')).remaining;
+  }
   frozen.resume();
   expect(tookMs).toBeLessThan(TIMEOUT_MS + MARGIN_MS);
   expect(left).toBe(CAPACITY - 2);
